@@ -1,0 +1,208 @@
+"""The configuration: one pydantic model for each section of ``gradian.yaml``.
+
+Everything that changes a number is here. Field names and defaults are those that the
+documentation of the product has always had; what we added is marked with its reason.
+Core knows no plugin, so ``engine.name``, ``evaluation.metric``, ``clustering.method`` and
+``train.backend`` are names that the registry resolves, not enumerations.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator
+
+__all__ = [
+    "ClusteringSection",
+    "Config",
+    "EngineSection",
+    "EvaluationSection",
+    "GradsSection",
+    "PluginsSection",
+    "Section",
+    "TrainSection",
+]
+
+
+class Section(BaseModel):
+    """Base of all sections: frozen, unknown keys refused."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", populate_by_name=True, use_attribute_docstrings=True
+    )
+
+
+class GradsSection(Section):
+    """Per-example gradients: what decides how long indexing takes and how much it needs."""
+
+    strategy: Literal["hooks", "loop", "vmap"] = "hooks"
+    """How per-example gradients are captured. ``loop`` is the batch-of-one reference, ``vmap``
+    is opt-in."""
+    loss_reduction: Literal["mean", "sum"] = "mean"
+    """Reduction of an example's loss over its supervised tokens."""
+    normalization: Literal["none", "l2", "token_count"] = "none"
+    """Scaling of each example's gradient before scoring."""
+    batch_size: int = Field(4, ge=1)
+    """Most rows in a batch."""
+    batch_tokens: int = Field(4096, ge=1)
+    """Most tokens in a batch, padding included (ours: bounds memory whatever the lengths)."""
+    max_seq_length: int = Field(1024, ge=2)
+    """Truncation length in tokens."""
+    module_filter: str | None = None
+    """Regular expression, searched in the full short module name
+    (``model.layers.12.mlp.down_proj``)."""
+    block_granularity: Literal["module", "matrix"] = "module"
+    """Whether a block is a module (A and B together) or each LoRA matrix."""
+    projection_dim: int | None = Field(None, ge=1)
+    """Johnson-Lindenstrauss width per block; None stores exact gradients."""
+    projection_kind: Literal["countsketch", "rademacher"] = "countsketch"
+    """Family of the projection."""
+    projection_seed: int = 0
+    """Seed of the projection."""
+    storage_dtype: Literal["float32", "float16"] = "float32"
+    """Type in which the index is stored."""
+    chunk_size: int = Field(256, ge=1)
+    """Most rows in a shard of the index."""
+    gradient_checkpointing: bool = False
+    """Recompute activations in the backward pass (ours: less memory, more time, same numbers)."""
+
+
+class EngineSection(Section):
+    """The attribution engine."""
+
+    name: str = "datainf"
+    """Name of an engine (``gradian plugins list``)."""
+    cross_check: str | None = "graddot"
+    """A second engine for rank agreement, or ``none``."""
+    lambda_scale: float = Field(0.1, gt=0, allow_inf_nan=False)
+    """Damping relative to the mean squared gradient of each block."""
+    lambda_override: float | None = Field(None, gt=0, allow_inf_nan=False)
+    """Absolute damping instead."""
+    normalize_query: bool = False
+    """Scale each query to unit length (curvature-free engines only)."""
+    memory_limit_mb: int = Field(1024, ge=1)
+    """A block of the index up to this size is read from disk once (ours)."""
+    options: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Settings of other engines, by engine name; checked by the engine's own model."""
+
+    @field_validator("cross_check", mode="before")
+    @classmethod
+    def _none_is_none(cls, value: object) -> object:
+        return None if isinstance(value, str) and value.lower() in {"none", ""} else value
+
+
+class EvaluationSection(Section):
+    """Measuring the capability, and the query that is built from what was lost."""
+
+    max_new_tokens: int = Field(32, ge=1)
+    """Generation cap."""
+    batch_size: int = Field(8, ge=1)
+    """Generation batch size."""
+    n_bootstrap: int = Field(2000, ge=100)
+    """Bootstrap resamples."""
+    ci_level: float = Field(0.95, gt=0.5, lt=1.0)
+    """Confidence level of the gate."""
+    metric: str = "exact_match"
+    """Name of a metric (``gradian plugins list``)."""
+    greedy: bool = True
+    """Greedy decoding. Sampling is seeded when this is off."""
+    require_significant: bool = True
+    """Refuse to call a change diagnosed when its interval includes zero."""
+    query_signal: Literal["auto", "contrastive", "target"] = "auto"
+    """How the query gradient is built."""
+    aggregation: Literal["mean"] = "mean"
+    """How the scores of the flipped items become one (ours; more forms will follow)."""
+
+
+class ClusteringSection(Section):
+    """Grouping of the scored examples."""
+
+    method: str = "auto"
+    """Name of a clusterer (``gradian plugins list``)."""
+    n_clusters: int = Field(8, ge=1)
+    """Number of clusters for kmeans."""
+    min_cluster_size: int = Field(5, ge=2)
+    """Smallest cluster for hdbscan."""
+    embed_model: str = "sentence-transformers/all-MiniLM-L6-v2"
+    """Embedding model for the sentence-transformers backend."""
+    embed_backend: Literal["auto", "sentence-transformers", "tfidf"] = "auto"
+    """``auto`` is TF-IDF: it needs no download and gives the same clusters on every machine."""
+    max_features: int = Field(4096, ge=1)
+    """Cap of the TF-IDF vocabulary."""
+    svd_dim: int = Field(64, ge=1)
+    """Width of the SVD after TF-IDF."""
+    top_examples_per_cluster: int = Field(5, ge=0)
+    """Excerpts shown for each cluster."""
+    label_top_terms: int = Field(4, ge=1)
+    """Terms in a cluster's label."""
+
+
+class TrainSection(Section):
+    """``gradian train``; does not affect attribution."""
+
+    backend: str = "hf"
+    """Name of a trainer: ``hf``, ``trl``, ``unsloth`` or a plugin's."""
+    base_model: str = ""
+    output_dir: str = "runs/run"
+    r: int = Field(8, ge=1)
+    lora_alpha: int = Field(16, ge=1)
+    lora_dropout: float = Field(0.0, ge=0.0, lt=1.0)
+    target_modules: list[str] | None = None
+    learning_rate: float = Field(2e-4, gt=0)
+    num_train_epochs: float = Field(1.0, gt=0)
+    per_device_train_batch_size: int = Field(2, ge=1)
+    gradient_accumulation_steps: int = Field(1, ge=1)
+    warmup_ratio: float = Field(0.03, ge=0.0, le=1.0)
+    lr_scheduler_type: str = "linear"
+    max_seq_length: int = Field(512, ge=2)
+    logging_steps: int = Field(1, ge=1)
+    save_steps: int = Field(0, ge=0)
+    save_checkpoints: bool = False
+    max_grad_norm: float = Field(1.0, ge=0)
+    weight_decay: float = Field(0.0, ge=0)
+    load_in_4bit: bool = False
+    extra: dict[str, Any] = Field(default_factory=dict)
+
+
+class PluginsSection(Section):
+    """Which installed plugins to use."""
+
+    block: tuple[str, ...] = ()
+    """Plugins or distributions that are not loaded."""
+
+
+class Config(Section):
+    """The whole of ``gradian.yaml``."""
+
+    seed: int = 1234
+    """Seeds everything; part of the index id."""
+    device: str = "auto"
+    """``auto`` is CUDA when visible, else the CPU. ``mps`` only when asked for."""
+    dtype: Literal["auto", "float32", "bfloat16", "float16", "float64"] = "auto"
+    """Type of the model's weights. ``auto``: as the checkpoint says, float32 on a CPU."""
+    base_model: str = ""
+    """Hub id, folder or ``.gguf`` file that was fine-tuned."""
+    tokenizer: str | None = None
+    """Another tokenizer than the base model's."""
+    adapter_path: str | None = Field(
+        None, validation_alias=AliasChoices("adapter_path", "adapter")
+    )
+    """Folder of the PEFT LoRA adapter (``adapter`` is accepted too)."""
+    dataset: str | None = None
+    """Training data: ``.jsonl``, ``.json`` or a ``save_to_disk`` folder."""
+    eval_dataset: str | None = None
+    """Items that describe the capability, with the answers that were wanted."""
+    run_dir: str | None = None
+    """Run folder with the trainer's config and logs."""
+    cache_dir: str = ".gradian"
+    """Where the content-addressed caches live."""
+    trust_remote_code: bool = False
+    """Handed to transformers. Off, unless you have read the code."""
+    attn_implementation: str = "eager"
+    """``eager`` because it can be hooked and repeated exactly."""
+    grads: GradsSection = GradsSection()
+    engine: EngineSection = EngineSection()
+    evaluation: EvaluationSection = EvaluationSection()
+    clustering: ClusteringSection = ClusteringSection()
+    train: TrainSection = TrainSection()
+    plugins: PluginsSection = PluginsSection()

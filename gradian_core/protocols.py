@@ -1,0 +1,260 @@
+"""What the things that plugins add must be able to do.
+
+Only typing lives here: importing this module imports neither numpy nor torch. Arrays are numpy
+arrays; shapes are written ``(rows, columns)``.
+
+Sign convention (rule 7; it stands here and nowhere else)
+---------------------------------------------------------
+A **positive** score means that the training example *reinforced* the queried behaviour,
+a **negative** score that it *degraded* it. With query gradient :math:`g_q` of the loss on the
+correct behaviour (or of that loss minus the loss on what the model said instead) and example
+gradient :math:`g_j`, the score is :math:`+\\langle g_q, H^{-1} g_j\\rangle`: one SGD step on an
+example with a positive score lowers the query loss. Removing example *j* of *n* is predicted to
+change the query loss by ``score / n``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from gradian_core.report.model import Report
+    from gradian_core.runs.artifact import RunArtifact
+
+    FloatArray = NDArray[np.floating]
+    IntArray = NDArray[np.integer]
+
+__all__ = [
+    "BlockEngine",
+    "BlockGradients",
+    "ClusterAssignment",
+    "ClusterTask",
+    "Clusterer",
+    "LikelihoodMetric",
+    "RunReader",
+    "ScoringContext",
+    "Sink",
+    "TextMetric",
+    "TrainJob",
+    "Trainer",
+]
+
+
+# --- engines ---------------------------------------------------------------------------------
+
+
+class BlockGradients(Protocol):
+    """The gradients of all training examples with respect to one LoRA block.
+
+    Rows are in the index's own order; core puts scores back into the order of the file.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name of the block, such as ``model.layers.0.mlp.down_proj``."""
+
+    @property
+    def n(self) -> int:
+        """Number of training examples."""
+
+    @property
+    def dim(self) -> int:
+        """Number of stored components of a gradient in this block."""
+
+    @property
+    def squared_norms(self) -> FloatArray:
+        """``(n,)`` float64: squared Euclidean norm of each row. Known without reading the block."""
+
+    def chunks(self) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield ``(rows, gradients)`` with gradients ``(len(rows), dim)`` in float32 or float64.
+
+        May be called several times. A block that fits into the memory limit is read from disk
+        once, however often this is called.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoringContext:
+    """What an engine may want to know beside the block it is scoring.
+
+    Parameters
+    ----------
+    n_examples
+        Number of training examples *n*.
+    query_norms
+        ``(q,)`` norm of each query over all blocks together.
+    learning_rate
+        Learning rate of the step at which the adapter was saved, from the trainer's log.
+        None if unknown.
+    n_checkpoints
+        Number of parameter points that are scored (1: the final adapter only).
+    """
+
+    n_examples: int
+    query_norms: FloatArray
+    learning_rate: float | None = None
+    n_checkpoints: int = 1
+
+
+@runtime_checkable
+class BlockEngine(Protocol):
+    """An engine whose score is a sum over LoRA blocks."""
+
+    def score_block(
+        self, block: BlockGradients, queries: FloatArray, context: ScoringContext
+    ) -> FloatArray:
+        """Score every example against every query within one block.
+
+        Parameters
+        ----------
+        block
+            Gradients of the training examples.
+        queries
+            ``(q, dim)`` query gradients of the same block.
+        context
+            Facts about the whole run.
+
+        Returns
+        -------
+        numpy.ndarray
+            ``(q, n)`` scores; the total is the sum over blocks. See the module docstring for
+            the sign.
+        """
+
+    def caveats(self, context: ScoringContext) -> Sequence[str]:
+        """Sentences about how far this engine is to be trusted here; they reach the report."""
+
+
+# --- clusterers ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterTask:
+    """Training examples to be grouped.
+
+    Parameters
+    ----------
+    texts
+        Text of each example (prompt and answer).
+    declared
+        The row's own ``cluster`` / ``cluster_id``, or None.
+    embed
+        Returns ``(n, k)`` embeddings; computed at the first call, then remembered.
+    seed
+        Seed for anything random.
+    """
+
+    texts: Sequence[str]
+    declared: Sequence[str | None]
+    embed: Callable[[], FloatArray]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterAssignment:
+    """Result of a clusterer.
+
+    Parameters
+    ----------
+    labels
+        ``(n,)`` integers; -1 marks examples that belong to no cluster.
+    names
+        Name of each label, for clusters that have one of their own.
+    method
+        What was really done (``auto`` resolves to another method).
+    notes
+        What was skipped or guessed, as sentences.
+    """
+
+    labels: IntArray
+    names: Mapping[int, str] = field(default_factory=dict)
+    method: str
+    notes: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class Clusterer(Protocol):
+    """Groups training examples."""
+
+    def cluster(self, task: ClusterTask) -> ClusterAssignment:
+        """Assign each example to a cluster; deterministic for a given task."""
+
+
+# --- metrics ---------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class TextMetric(Protocol):
+    """Judges a generated answer."""
+
+    def score(self, prediction: str, reference: str) -> float:
+        """Return a score in [0, 1], higher is better."""
+
+
+@runtime_checkable
+class LikelihoodMetric(Protocol):
+    """Judges the probability of the reference answer; nothing is generated."""
+
+    def score(self, token_logprobs: FloatArray) -> float:
+        """Return a score (higher is better) from the ``(t,)`` log-probabilities in nats."""
+
+
+# --- sinks, run readers, trainers --------------------------------------------------------------
+
+
+@runtime_checkable
+class Sink(Protocol):
+    """Writes a report somewhere."""
+
+    def write(self, report: Report, folder: Path) -> Sequence[Path]:
+        """Write into ``folder`` only; return what was written. The same report, the same bytes."""
+
+
+@runtime_checkable
+class RunReader(Protocol):
+    """Reads what a training tool left behind. It never executes anything it finds there."""
+
+    def can_read(self, path: Path) -> bool:
+        """Whether the path looks like a run of this tool; cheap."""
+
+    def read(self, path: Path) -> RunArtifact:
+        """Read it; raise :class:`~gradian_core.errors.InputError` for a damaged one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainJob:
+    """A LoRA fine-tune to be run.
+
+    Parameters
+    ----------
+    base_model
+        Folder or hub id.
+    rows
+        Training rows in any supported shape, in training order.
+    out
+        Run folder to be written.
+    settings
+        The ``train`` section of the config.
+    seed
+        Seeds initialisation and order.
+    """
+
+    base_model: str
+    rows: Sequence[Mapping[str, object]]
+    out: Path
+    settings: Mapping[str, object]
+    seed: int
+
+
+@runtime_checkable
+class Trainer(Protocol):
+    """Fine-tunes a LoRA adapter."""
+
+    def train(self, job: TrainJob) -> Path:
+        """Train and write an ordinary run folder; return its path."""
