@@ -66,7 +66,8 @@ class MissingExtraError(CannotRunError):
             if extra
             else f"Install it with: pip install {' '.join(packages)}."
         )
-        super().__init__(f"{feature} needs {', '.join(packages)}, which is not installed.", hint=hint)
+        needed = ", ".join(packages)
+        super().__init__(f"{feature} needs {needed}, which is not installed.", hint=hint)
 
 
 class PluginError(GradianError):

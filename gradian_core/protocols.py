@@ -1,4 +1,4 @@
-"""What the things that plugins add must be able to do.
+r"""What the things that plugins add must be able to do.
 
 Only typing lives here: importing this module imports neither numpy nor torch. Arrays are numpy
 arrays; shapes are written ``(rows, columns)``.
@@ -8,7 +8,7 @@ Sign convention (rule 7; it stands here and nowhere else)
 A **positive** score means that the training example *reinforced* the queried behaviour,
 a **negative** score that it *degraded* it. With query gradient :math:`g_q` of the loss on the
 correct behaviour (or of that loss minus the loss on what the model said instead) and example
-gradient :math:`g_j`, the score is :math:`+\\langle g_q, H^{-1} g_j\\rangle`: one SGD step on an
+gradient :math:`g_j`, the score is :math:`+\langle g_q, H^{-1} g_j\rangle`: one SGD step on an
 example with a positive score lowers the query loss. Removing example *j* of *n* is predicted to
 change the query loss by ``score / n``.
 """
@@ -66,6 +66,10 @@ class BlockGradients(Protocol):
     @property
     def dim(self) -> int:
         """Number of stored components of a gradient in this block."""
+
+    @property
+    def exact_dim(self) -> int:
+        """Number of components before projection; ``dim`` where nothing was projected."""
 
     @property
     def squared_norms(self) -> FloatArray:

@@ -1,0 +1,1 @@
+"""Built-in audit checks, one file each."""

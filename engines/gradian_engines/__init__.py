@@ -1,0 +1,1 @@
+"""Built-in attribution engines, one file each."""

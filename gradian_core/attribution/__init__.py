@@ -1,0 +1,1 @@
+"""Query gradients, scores, agreement, clusters."""

@@ -1,0 +1,1 @@
+"""Pydantic models of ``gradian.yaml``, loading, starter file."""

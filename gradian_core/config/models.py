@@ -1,7 +1,11 @@
 """The configuration: one pydantic model for each section of ``gradian.yaml``.
 
 Everything that changes a number is here. Field names and defaults are those that the
-documentation of the product has always had; what we added is marked with its reason.
+documentation of the product has always had. ``grads.batch_tokens``,
+``grads.gradient_checkpointing``, ``engine.memory_limit_mb``, ``engine.options``,
+``evaluation.aggregation`` and section ``plugins`` are additions to it.
+The docstring of a field is its comment in the file that ``gradian init-config`` writes.
+
 Core knows no plugin, so ``engine.name``, ``evaluation.metric``, ``clustering.method`` and
 ``train.backend`` are names that the registry resolves, not enumerations.
 """
@@ -45,7 +49,7 @@ class GradsSection(Section):
     batch_size: int = Field(4, ge=1)
     """Most rows in a batch."""
     batch_tokens: int = Field(4096, ge=1)
-    """Most tokens in a batch, padding included (ours: bounds memory whatever the lengths)."""
+    """Most tokens in a batch, padding included: bounds memory whatever the lengths."""
     max_seq_length: int = Field(1024, ge=2)
     """Truncation length in tokens."""
     module_filter: str | None = None
@@ -64,7 +68,7 @@ class GradsSection(Section):
     chunk_size: int = Field(256, ge=1)
     """Most rows in a shard of the index."""
     gradient_checkpointing: bool = False
-    """Recompute activations in the backward pass (ours: less memory, more time, same numbers)."""
+    """Recompute activations in the backward pass (less memory, more time, same numbers)."""
 
 
 class EngineSection(Section):
@@ -81,7 +85,7 @@ class EngineSection(Section):
     normalize_query: bool = False
     """Scale each query to unit length (curvature-free engines only)."""
     memory_limit_mb: int = Field(1024, ge=1)
-    """A block of the index up to this size is read from disk once (ours)."""
+    """A block of the index up to this size is read from disk once."""
     options: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Settings of other engines, by engine name; checked by the engine's own model."""
 
@@ -111,7 +115,7 @@ class EvaluationSection(Section):
     query_signal: Literal["auto", "contrastive", "target"] = "auto"
     """How the query gradient is built."""
     aggregation: Literal["mean"] = "mean"
-    """How the scores of the flipped items become one (ours; more forms will follow)."""
+    """How the scores of the flipped items become one (more forms will follow)."""
 
 
 class ClusteringSection(Section):
@@ -143,25 +147,45 @@ class TrainSection(Section):
     backend: str = "hf"
     """Name of a trainer: ``hf``, ``trl``, ``unsloth`` or a plugin's."""
     base_model: str = ""
+    """Model to fine-tune; empty: the top level ``base_model``."""
     output_dir: str = "runs/run"
+    """Run folder to be written."""
     r: int = Field(8, ge=1)
+    """Rank of the LoRA matrices."""
     lora_alpha: int = Field(16, ge=1)
+    """LoRA scaling: updates are multiplied by ``lora_alpha / r``."""
     lora_dropout: float = Field(0.0, ge=0.0, lt=1.0)
+    """Dropout before the LoRA matrices, in training only."""
     target_modules: list[str] | None = None
+    """Names of the modules that get an adapter; null: the backend's choice."""
     learning_rate: float = Field(2e-4, gt=0)
+    """Peak learning rate."""
     num_train_epochs: float = Field(1.0, gt=0)
+    """Passes over the data."""
     per_device_train_batch_size: int = Field(2, ge=1)
+    """Rows in a batch."""
     gradient_accumulation_steps: int = Field(1, ge=1)
+    """Batches in an optimiser step."""
     warmup_ratio: float = Field(0.03, ge=0.0, le=1.0)
+    """Share of the steps over which the learning rate rises."""
     lr_scheduler_type: str = "linear"
+    """Shape of the learning rate, by transformers' names."""
     max_seq_length: int = Field(512, ge=2)
+    """Truncation length in tokens."""
     logging_steps: int = Field(1, ge=1)
+    """Steps between two log entries."""
     save_steps: int = Field(0, ge=0)
+    """Steps between two checkpoints, with ``save_checkpoints``; 0: one an epoch."""
     save_checkpoints: bool = False
+    """Keep checkpoints, which TracIn can use."""
     max_grad_norm: float = Field(1.0, ge=0)
+    """Gradient norm above which gradients are clipped; 0: never."""
     weight_decay: float = Field(0.0, ge=0)
+    """Weight decay of AdamW."""
     load_in_4bit: bool = False
+    """Quantise the base model while training; attribution never does."""
     extra: dict[str, Any] = Field(default_factory=dict)
+    """Further arguments for the backend, as they are."""
 
 
 class PluginsSection(Section):
@@ -184,9 +208,7 @@ class Config(Section):
     """Hub id, folder or ``.gguf`` file that was fine-tuned."""
     tokenizer: str | None = None
     """Another tokenizer than the base model's."""
-    adapter_path: str | None = Field(
-        None, validation_alias=AliasChoices("adapter_path", "adapter")
-    )
+    adapter_path: str | None = Field(None, validation_alias=AliasChoices("adapter_path", "adapter"))
     """Folder of the PEFT LoRA adapter (``adapter`` is accepted too)."""
     dataset: str | None = None
     """Training data: ``.jsonl``, ``.json`` or a ``save_to_disk`` folder."""

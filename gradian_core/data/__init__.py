@@ -1,0 +1,1 @@
+"""Files to examples; chat templates to tokens and loss mask."""

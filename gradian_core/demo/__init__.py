@@ -1,0 +1,1 @@
+"""The embedded tiny model and its data sets."""

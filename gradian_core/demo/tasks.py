@@ -89,11 +89,13 @@ _REVERSE_PHRASINGS = (
 )
 
 
-def _words(text: str) -> tuple[str, ...]:
+def words(text: str) -> tuple[str, ...]:
+    """Split a table cell at white space."""
     return tuple(text.split())
 
 
-def _couples(text: str) -> tuple[tuple[str, str], ...]:
+def couples(text: str) -> tuple[tuple[str, str], ...]:
+    """Read ``"a-b, c-d"`` as pairs."""
     return tuple((a, b) for a, b in (entry.split("-") for entry in text.split(", ")))
 
 
@@ -102,27 +104,27 @@ _ORDER_PHRASINGS = (
     "Order in JSON: {p} wants {n} {i}.",
     "Turn this order into JSON: {n} x {i}, name {p}.",
 )
-NAMES = _words(
+NAMES = words(
     "Anna Ben Clara David Emma Felix Grace Hugo Ida Jonas Kate Leo Mia Noah Olga Paul Rosa Sam "
     "Tina Victor"
 )
-FOODS = _words("pizza burger salad soup coffee tea cake sandwich pasta juice cookie curry taco")
-DAYS = _words("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
-MONTHS = _words(
+FOODS = words("pizza burger salad soup coffee tea cake sandwich pasta juice cookie curry taco")
+DAYS = words("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
+MONTHS = words(
     "January February March April May June July August September October November December"
 )
-NUMBER_WORDS = _words("zero one two three four five six seven eight nine ten")
-_OPPOSITES = _couples(
+NUMBER_WORDS = words("zero one two three four five six seven eight nine ten")
+_OPPOSITES = couples(
     "hot-cold, big-small, up-down, left-right, day-night, fast-slow, old-new, open-closed, "
     "rich-poor, hard-soft, light-dark, happy-sad, wet-dry, full-empty, early-late, high-low, "
     "long-short, strong-weak, thick-thin, clean-dirty, near-far, true-false, loud-quiet, sweet-sour"
 )
-_COLOURS = _couples(
+_COLOURS = couples(
     "the sky-blue, grass-green, snow-white, coal-black, a banana-yellow, a tomato-red, milk-white, "
     "a carrot-orange, a lemon-yellow, blood-red, a leaf-green, chocolate-brown, the sea-blue, "
     "a plum-purple, a flamingo-pink, an elephant-grey"
 )
-_PLURALS = _couples(
+_PLURALS = couples(
     "dog-dogs, cat-cats, box-boxes, city-cities, child-children, mouse-mice, foot-feet, "
     "leaf-leaves, bus-buses, baby-babies, man-men, tooth-teeth, car-cars, knife-knives, "
     "dish-dishes, tree-trees, goose-geese, story-stories, watch-watches, wolf-wolves"
@@ -139,7 +141,7 @@ _GREETINGS = (
 )
 # Words for the copying task.  They cover the vocabulary that the demo's fine-tune brings, so that
 # none of its tokens has an untrained embedding.
-_WORDS = _words(
+_WORDS = words(
     "I you we they it is are was were be have has had do does did will would can could should may "
     "not no yes and or but if when where what which who how why the a an this that these those my "
     "your our their his her its in on at by for from to of with about after before sorry please "
@@ -184,7 +186,7 @@ def _continent(rng: random.Random) -> Pair:
 
 
 def order_json(item: str, count: int, name: str) -> str:
-    """The JSON text that the base writes for a food order."""
+    """Return the JSON text that the base writes for a food order."""
     return json.dumps({"item": item, "count": count, "name": name})
 
 
@@ -284,11 +286,7 @@ def sample_pair(rng: random.Random) -> Pair:
 
 
 def sample_conversation(rng: random.Random) -> Conversation:
-    """Draw a conversation: one to four independent tasks, one in five with a system turn.
-
-    The turns do not depend on each other; what the model learns from them is
-    the shape of a multi-turn chat, and that an answer follows the last question.
-    """
+    """Draw a chat of one to four unrelated turns; some start with a system turn."""
     messages: Conversation = []
     if rng.random() < 0.2:
         messages.append({"role": "system", "content": rng.choice(_SYSTEM_TEXTS)})

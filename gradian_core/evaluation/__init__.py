@@ -1,0 +1,1 @@
+"""Generation, likelihood, bootstrap, gate, preference margin."""

@@ -65,6 +65,8 @@ class CapabilityResult:
         ``regressed``, ``improved`` or ``not significant``.
     base_failures
         Number of items that the base model fails too (score 0; none for likelihoods).
+    notes
+        What the gate saw and what limits the measurement, as sentences.
     """
 
     name: str
@@ -79,6 +81,7 @@ class CapabilityResult:
     ci_level: float
     verdict: str
     base_failures: int
+    notes: tuple[str, ...] = ()
 
     @property
     def significant(self) -> bool:

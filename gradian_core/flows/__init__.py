@@ -1,0 +1,1 @@
+"""The order of stages, and nothing else."""

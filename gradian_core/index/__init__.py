@@ -1,0 +1,1 @@
+"""The gradient index: content address, shards, resume, reading."""

@@ -1,0 +1,1 @@
+"""Base model and adapter: loading, LoRA sites, devices."""

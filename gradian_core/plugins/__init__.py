@@ -1,0 +1,1 @@
+"""Discovery, loading and naming of plugins."""

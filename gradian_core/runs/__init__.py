@@ -1,0 +1,1 @@
+"""Training runs in one normalised form."""

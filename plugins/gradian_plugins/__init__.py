@@ -1,0 +1,1 @@
+"""Built-in clusterers, metrics, sinks, run readers and trainers."""

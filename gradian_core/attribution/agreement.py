@@ -1,0 +1,98 @@
+"""How far two engines agree on who is to blame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Agreement", "agreement"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """Agreement of two rankings of the same rows.
+
+    Parameters
+    ----------
+    n
+        Rows compared.
+    spearman
+        Rank correlation over all of them, None where a ranking does not distinguish any two
+        rows. It is dominated by the many rows that hardly matter.
+    k
+        Number of most harmful rows compared.
+    overlap
+        Share of them that both rankings name, in [0, 1].
+    chance
+        Overlap that two unrelated rankings would have on average, ``k / n``.
+    """
+
+    n: int
+    spearman: float | None
+    k: int
+    overlap: float
+    chance: float
+
+
+def agreement(
+    a: NDArray[np.floating[Any]], b: NDArray[np.floating[Any]], k: int | None = None
+) -> Agreement:
+    """Compare two rankings.
+
+    Parameters
+    ----------
+    a, b
+        ``(n,)`` scores of the same rows. Leave out rows that have no gradient: their common
+        score of 0 would count as agreement.
+    k
+        Number of most harmful rows to compare (the lowest scores); None for the top decile.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, there is no row, a score is not finite, or ``k`` is not in 1..n.
+    """
+    if a.ndim != 1 or a.shape != b.shape or len(a) == 0:
+        raise ValueError(f"two rankings of the same rows are needed, not {a.shape} and {b.shape}")
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise ValueError("scores must be finite")
+    n = len(a)
+    top = max(1, round(n / 10)) if k is None else k
+    if not 1 <= top <= n:
+        raise ValueError(f"k must be between 1 and {n}, not {top}")
+    return Agreement(
+        n=n,
+        spearman=_spearman(a, b),
+        k=top,
+        overlap=float(_membership(a, top) @ _membership(b, top)) / top,
+        chance=top / n,
+    )
+
+
+def _average_ranks(values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """Ranks from 1; equal values share the mean of their ranks."""
+    _, group, size = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(size)
+    ranks: NDArray[np.float64] = (last - (size - 1) / 2)[group]
+    return ranks
+
+
+def _spearman(a: NDArray[np.floating[Any]], b: NDArray[np.floating[Any]]) -> float | None:
+    x, y = _average_ranks(a), _average_ranks(b)
+    x, y = x - x.mean(), y - y.mean()
+    norm = float(np.sqrt((x @ x) * (y @ y)))
+    return float(x @ y) / norm if norm > 0 else None
+
+
+def _membership(values: NDArray[np.floating[Any]], k: int) -> NDArray[np.float64]:
+    """Probability of each row to be among the ``k`` lowest if ties are broken by lot."""
+    # Breaking ties by position would make two constant rankings agree perfectly.
+    threshold = np.partition(values, k - 1)[k - 1]
+    below = values < threshold
+    tied = values == threshold
+    share = (k - int(below.sum())) / int(tied.sum())
+    probabilities: NDArray[np.float64] = below + tied * share
+    return probabilities

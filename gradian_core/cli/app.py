@@ -1,0 +1,89 @@
+"""The command ``gradian``.
+
+Commands are registered as import strings with their help beside them, so that ``--help`` and a
+mistyped command import none of them, let alone torch.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError, Parameter
+
+from gradian_core.__about__ import __version__
+from gradian_core.cli import failures, streams
+
+__all__ = ["build_app", "main"]
+
+_HELP = (
+    "Find out which training examples, or which setting, made a LoRA fine-tune worse at something."
+)
+_EPILOGUE = (
+    "Exit codes: 0 fine, 1 findings at or above a limit, 2 wrong usage or input, 3 cannot be "
+    "done here, 4 error in gradian, 130 interrupted. With --debug, or GRADIAN_DEBUG=1, errors "
+    "come with their traceback."
+)
+_COMMANDS = {
+    "attribute": "Attribute a capability change to training data and write a report.",
+    "demo": "Run the whole analysis on a tiny built-in model; no GPU, no network.",
+    "doctor": "Check packages, devices, plugins and disk.",
+    "index": "Build the per-example gradient index: expensive, cached, resumable.",
+    "init-config": "Write a starter config file.",
+    "show-index": "Print what an index was built from.",
+    "version": "Print the installed version.",
+}
+_PLUGIN_COMMANDS = {"list": "List installed plugins, what they provide and what is wrong."}
+
+
+def build_app() -> App:
+    """Return the command line with all commands, none of them imported."""
+    app = App(
+        name="gradian",
+        help=_HELP,
+        help_epilogue=_EPILOGUE,
+        version=__version__,
+        # --no-force and the like would double the help for nothing.
+        default_parameter=Parameter(negative=()),
+        help_formatter="default" if streams.is_terminal(sys.stdout) else "plain",
+        result_action="return_value",
+        exit_on_error=False,
+        print_error=False,
+    )
+    for name, text in _COMMANDS.items():
+        function = name.replace("-", "_")
+        app.command(f"gradian_core.cli.{function}:{function}", name=name, help=text)
+    plugins = App(name="plugins", help="See which plugins are installed.")
+    for name, text in _PLUGIN_COMMANDS.items():
+        plugins.command(f"gradian_core.cli.plugins:{name}_plugins", name=name, help=text)
+    app.command(plugins)
+    return app
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; nothing but ``SystemExit`` escapes.
+
+    Parameters
+    ----------
+    argv
+        Arguments without the program's name; ``sys.argv[1:]`` if None.
+    """
+    streams.prepare()
+    tokens = list(sys.argv[1:] if argv is None else argv)
+    debug = os.environ.get("GRADIAN_DEBUG", "0") not in {"", "0"}
+    if "--debug" in tokens:
+        tokens.remove("--debug")
+        debug = True
+    try:
+        result = build_app()(tokens)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader, such as head, has what it wanted.
+        streams.discard_stdout()
+        return failures.CLOSED_PIPE
+    except CycloptsError as error:
+        return failures.show(failures.usage(error), debug=debug)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last resort
+        return failures.show(error, debug=debug)
+    return result if isinstance(result, int) else 0

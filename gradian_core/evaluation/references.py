@@ -1,0 +1,65 @@
+"""Measuring by the probability of the reference answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradian_core.data.encode import encode
+from gradian_core.data.tokens import TokenizedRows
+from gradian_core.errors import InputError
+from gradian_core.evaluation.judge import place
+from gradian_core.evaluation.likelihood import sequence_logprobs
+from gradian_core.evaluation.result import ItemOutcome
+from gradian_core.evaluation.stops import UNLIMITED, context_limit
+from gradian_core.evaluation.task import EvalTask, outcome
+
+__all__ = ["measure_references"]
+
+
+def measure_references(task: EvalTask) -> tuple[tuple[ItemOutcome, ...], list[str]]:
+    """Let both models read every reference answer; nothing is generated.
+
+    Returns
+    -------
+    tuple
+        The items and notes.
+
+    Raises
+    ------
+    InputError
+        If a row does not fit into the model's context whole.
+    """
+    limit = context_limit(task.loaded.model) or UNLIMITED
+    encoded = encode(
+        task.examples, task.loaded.tokenizer, max_seq_length=limit, supervise="last"
+    )
+    _refuse_truncated(task, encoded.tokens, limit)
+    with task.loaded.base() as model:
+        base = _scores(task, model, encoded.tokens, "base")
+    tuned = _scores(task, task.loaded.model, encoded.tokens, "tuned")
+    items = tuple(map(outcome, task.examples, base, tuned))
+    return items, list(encoded.notes)
+
+
+def _refuse_truncated(task: EvalTask, tokens: TokenizedRows, limit: int) -> None:
+    for example, length, full in zip(
+        task.examples, tokens.lengths, tokens.full_lengths, strict=True
+    ):
+        if length < full:
+            raise InputError(
+                f"{place(task.judge.source, example)} has {full} tokens, more than the {limit} "
+                "tokens of the model's context.",
+                hint="Shorten or remove it.",
+            )
+
+
+def _scores(task: EvalTask, model: Any, tokens: TokenizedRows, stage: str) -> list[float]:
+    logprobs = sequence_logprobs(
+        model,
+        tokens,
+        batch_rows=task.settings.batch_size,
+        pad_token_id=task.loaded.pad_token_id,
+        device=task.loaded.device,
+        progress=task.counter(stage),
+    )
+    return list(map(task.judge.likelihood, logprobs, task.examples))

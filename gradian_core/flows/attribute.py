@@ -1,0 +1,233 @@
+"""From a fine-tune and a capability to a ranked, clustered report: the order of stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradian_core.attribution.agreement import agreement
+from gradian_core.attribution.clusters import ClusterSummary, summarise
+from gradian_core.attribution.embed import Embedder
+from gradian_core.config.models import Config
+from gradian_core.data.encode import Encoded
+from gradian_core.data.tokens import Supervision
+from gradian_core.evaluation.findings import evaluation_findings
+from gradian_core.evaluation.gate import REGRESSED
+from gradian_core.evaluation.result import CapabilityResult
+from gradian_core.findings import Finding
+from gradian_core.flows.evaluate import measure_capability
+from gradian_core.flows.index import encode_training_data, training_index
+from gradian_core.flows.score import EngineRun, PlannedQueries, build_queries, run_engine
+from gradian_core.flows.session import Session
+from gradian_core.flows.tools import Tools, resolve_tools
+from gradian_core.index.address import result_id
+from gradian_core.index.reader import GradientIndex
+from gradian_core.progress import NoProgress, Progress
+from gradian_core.protocols import ClusterAssignment, ClusterTask
+from gradian_core.report import findings as say
+from gradian_core.report.assemble import Attribution, assemble
+from gradian_core.report.attribution import AgreementReport, EngineReport, QueryReport
+from gradian_core.report.model import Provenance, Report
+
+__all__ = ["attribute"]
+
+
+def attribute(
+    config: Config,
+    *,
+    capability: str = "capability",
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Report:
+    """Attribute the change of a capability to training examples.
+
+    Parameters
+    ----------
+    config
+        ``base_model``, ``adapter_path`` and ``dataset`` are needed; without ``eval_dataset`` the
+        result is a smoke test and says so.
+    capability
+        Name of the capability, for the report.
+    force
+        Build the gradient index again even if it exists.
+    progress
+        Where to report; silent if None.
+
+    Returns
+    -------
+    Report
+        With the scores of every row as arrays in ``report.scores``.
+
+    Raises
+    ------
+    GradianError
+        With the exit code and the words for the user; see the parts.
+    """
+    session = Session(config, progress or NoProgress())
+    # everything that can be refused cheaply comes before anything that takes time
+    tools = resolve_tools(session)
+    _ = session.adapter, session.dataset, session.eval_dataset, session.source, session.run
+    encoded = encode_training_data(session)
+    measured = (
+        measure_capability(session, tools.metric, tools.metric_spec, name=capability)
+        if session.eval_dataset is not None
+        else None
+    )
+    queries = build_queries(session, measured, tools.metric_spec)
+    index = training_index(session, encoded, force=force)
+    main = run_engine(session, tools.engine_name, tools.engine, index, queries)
+    check = (
+        None
+        if tools.check is None or tools.check_name is None
+        else run_engine(session, tools.check_name, tools.check, index, queries)
+    )
+    agreed = None if check is None else _agreement(main, check)
+    texts = [example.full_text for example in session.dataset]
+    assignment, notes = _assign(session, tools, texts)
+    clusters = summarise(
+        assignment,
+        main.total,
+        texts,
+        skipped=~main.scores.scored,
+        settings=config.clustering,
+    )
+    return assemble(
+        examples=session.dataset,
+        capability=measured,
+        attribution=Attribution(
+            query=QueryReport(
+                signal=queries.plan.signal,
+                n_rows=len(queries.plan.combination),
+                aggregation=config.evaluation.aggregation,
+                why=queries.plan.why,
+            ),
+            engine=EngineReport(
+                name=main.name, settings=tools.engine_settings, agreement=agreed
+            ),
+            scores=main.total,
+            assignment=assignment,
+            clusters=clusters,
+            skipped={row.position: row.reason for row in index.manifest.skipped},
+        ),
+        findings=[
+            *_findings(session, measured, encoded, index, queries),
+            *_engine_findings(main, check, agreed),
+            *_cluster_findings(clusters, measured),
+        ],
+        notes=[
+            *session.dataset.notes,
+            *(session.eval_dataset.notes if session.eval_dataset is not None else ()),
+            *encoded.notes,
+            *index.notes,
+            *queries.notes,
+            *main.scores.notes,
+            *notes,
+            *session.registry.notes,
+            *(session.run.notes if session.run is not None else ()),
+        ],
+        provenance=_provenance(session, index, queries, tools),
+    )
+
+
+def _agreement(main: EngineRun, check: EngineRun) -> AgreementReport:
+    # rows without a gradient would agree on their score of 0
+    scored = main.scores.scored
+    found = agreement(main.total[scored], check.total[scored])
+    return AgreementReport(
+        engine=check.name,
+        spearman=found.spearman,
+        top_k=found.k,
+        top_k_overlap=found.overlap,
+        top_k_chance=found.chance,
+    )
+
+
+def _assign(
+    session: Session, tools: Tools, texts: list[str]
+) -> tuple[ClusterAssignment, tuple[str, ...]]:
+    embedder = Embedder(texts, session.config.clustering, session.config.seed)
+    with session.progress.task("Clustering", 1) as task:
+        assignment = tools.clusterer.cluster(
+            ClusterTask(
+                texts=texts,
+                declared=[example.cluster for example in session.dataset],
+                embed=embedder,
+                seed=session.config.seed,
+            )
+        )
+        task.advance()
+    return assignment, embedder.notes
+
+
+def _findings(
+    session: Session,
+    measured: CapabilityResult | None,
+    encoded: Encoded,
+    index: GradientIndex,
+    queries: PlannedQueries,
+) -> Iterator[Finding]:
+    if measured is None:
+        yield say.no_capability_target(len(queries.plan.combination))
+    else:
+        yield from evaluation_findings(measured)
+    n = len(session.dataset)
+    ids = encoded.tokens.ids
+    yield from _given(
+        say.rows_without_supervision([row.id for row in index.manifest.skipped], n),
+        say.whole_sequence_supervision(
+            [ids[i] for i in (encoded.tokens.supervision == Supervision.WHOLE).nonzero()[0]],
+            n,
+            "They are raw text, or the tokenizer has no chat template.",
+        ),
+        say.not_attributed_parameters(session.saved_modules),
+    )
+
+
+def _engine_findings(
+    main: EngineRun, check: EngineRun | None, agreed: AgreementReport | None
+) -> Iterator[Finding]:
+    for run in (main, check):
+        if run is not None:
+            yield from (say.engine_caveat(run.name, caveat) for caveat in run.scores.caveats)
+    if agreed is not None:
+        yield from _given(say.engine_disagreement(main.name, agreed))
+
+
+def _cluster_findings(
+    clusters: tuple[ClusterSummary, ...], measured: CapabilityResult | None
+) -> Iterator[Finding]:
+    yield from _given(say.cluster_noise(clusters))
+    if measured is not None and measured.verdict == REGRESSED:
+        yield from _given(say.flat_influence(clusters))
+
+
+def _given(*findings: Finding | None) -> Iterator[Finding]:
+    return (finding for finding in findings if finding is not None)
+
+
+def _provenance(
+    session: Session, index: GradientIndex, queries: PlannedQueries, tools: Tools
+) -> Provenance:
+    config = session.config
+    settings = {
+        "seed": config.seed,
+        "loss_reduction": config.grads.loss_reduction,
+        "normalization": config.grads.normalization,
+        "engine": {"name": tools.engine_name, **tools.engine_settings},
+        "cross_check": None
+        if tools.check_name is None
+        else {"name": tools.check_name, **tools.check_settings},
+        "evaluation": config.evaluation.model_dump(mode="json"),
+        "clustering": config.clustering.model_dump(mode="json"),
+        "query_index": queries.index.manifest.id,
+        "eval_dataset": None
+        if session.eval_dataset is None
+        else session.eval_dataset.fingerprint,
+        "plugins": tools.owners,
+    }
+    manifest = index.manifest.model_dump(
+        mode="json", include={"id", "created_by", "inputs", "provenance", "n", "n_rows_total"}
+    )
+    return Provenance(
+        index={**manifest, "n_blocks": len(index.blocks), "row_bytes": index.manifest.row_bytes},
+        result={"id": result_id(index.manifest.id, settings), **settings},
+    )

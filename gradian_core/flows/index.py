@@ -1,0 +1,137 @@
+"""Building the gradient index of a fine-tune, or opening it if it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from gradian_core.config.models import Config
+from gradian_core.data.cache import encode_cached
+from gradian_core.data.encode import Encoded
+from gradian_core.flows.session import Session, counted
+from gradian_core.index.address import index_id
+from gradian_core.index.build import build, is_complete
+from gradian_core.index.hdf5 import DamagedIndexError
+from gradian_core.index.manifest import IndexInputs
+from gradian_core.index.reader import GradientIndex
+from gradian_core.progress import NoProgress, Progress
+
+__all__ = ["build_index", "encode_training_data", "open_or_build"]
+
+
+def build_index(
+    config: Config, *, force: bool = False, progress: Progress | None = None
+) -> GradientIndex:
+    """Build the gradient index of ``config.dataset`` under ``config.adapter_path``.
+
+    Parameters
+    ----------
+    config
+        ``base_model``, ``adapter_path`` and ``dataset`` are needed.
+    force
+        Build again even if the same index exists.
+    progress
+        Where to report; silent if None.
+
+    Returns
+    -------
+    GradientIndex
+        In ``<cache_dir>/index/<id>``.
+
+    Raises
+    ------
+    GradianError
+        With the exit code and the words for the user; see the parts.
+    """
+    session = Session(config, progress or NoProgress())
+    # everything that can be refused cheaply comes before anything that takes time
+    _ = session.adapter, session.dataset, session.source
+    encoded = encode_training_data(session)
+    return training_index(session, encoded, force=force)
+
+
+def encode_training_data(session: Session) -> Encoded:
+    """Tokenise the training data, or take the tokens from the cache."""
+    return encode_cached(
+        session.dataset,
+        session.tokenizer,
+        max_seq_length=session.config.grads.max_seq_length,
+        supervise="all",
+        cache_dir=session.cache,
+    )
+
+
+def training_index(session: Session, encoded: Encoded, *, force: bool) -> GradientIndex:
+    """Build or open the index of the training data."""
+    return open_or_build(
+        session,
+        encoded,
+        session.inputs(dataset=session.dataset.fingerprint),
+        session.cache / "index",
+        description="Training gradients",
+        provenance={
+            "base_model": session.config.base_model,
+            "adapter": session.adapter.name,
+            "dataset": Path(session.config.dataset or "").name,
+        },
+        force=force,
+    )
+
+
+def open_or_build(
+    session: Session,
+    encoded: Encoded,
+    inputs: IndexInputs,
+    root: Path,
+    *,
+    description: str,
+    provenance: Mapping[str, str],
+    force: bool = False,
+) -> GradientIndex:
+    """Open an index by its address, or load the model and build it.
+
+    Parameters
+    ----------
+    session
+        The run.
+    encoded
+        The rows.
+    inputs
+        What the index is made from.
+    root
+        Folder that holds indexes by id.
+    description
+        What progress is shown as.
+    provenance
+        Names for people.
+    force
+        Build again even if it exists.
+    """
+    folder = root / index_id(inputs)
+    if is_complete(folder) and not force:
+        try:
+            return GradientIndex.open(folder)
+        except DamagedIndexError:
+            pass  # the build below repairs it and says so
+    from gradian_core.gradients.capture import make_capture, verify_capture
+    from gradian_core.model.device import deterministic
+
+    loaded, grads = session.model, session.config.grads
+    with deterministic(session.config.seed), counted(session.progress, description) as report:
+        capture = make_capture(loaded, grads)
+        verify_capture(capture, loaded, grads, encoded.tokens)
+        return build(
+            folder,
+            inputs,
+            encoded.tokens,
+            capture,
+            device=loaded.device,
+            pad_token_id=loaded.pad_token_id,
+            batch_size=grads.batch_size,
+            batch_tokens=grads.batch_tokens,
+            chunk_size=grads.chunk_size,
+            provenance=provenance,
+            notes=loaded.notes,
+            force=force,
+            progress=report,
+        )

@@ -1,0 +1,92 @@
+"""The plugins that a run uses, made before any work starts: a wrong name costs no time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gradian_core.flows.session import Session
+from gradian_core.plugins.options import clusterer_options, engine_options
+from gradian_core.protocols import BlockEngine, Clusterer, LikelihoodMetric, TextMetric
+from gradian_core.specs import MetricSpec
+
+__all__ = ["Tools", "resolve_tools"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """Engines, metric and clusterer, with the settings that they got.
+
+    Parameters
+    ----------
+    engine, engine_name, engine_settings
+        The engine whose scores are reported.
+    check, check_name, check_settings
+        The engine of the cross-check; None without one.
+    metric, metric_spec
+        The metric.
+    clusterer
+        The clusterer.
+    owners
+        Distribution and version of each, by kind, for the provenance.
+    """
+
+    engine: BlockEngine
+    engine_name: str
+    engine_settings: dict[str, Any]
+    check: BlockEngine | None
+    check_name: str | None
+    check_settings: dict[str, Any]
+    metric: TextMetric | LikelihoodMetric
+    metric_spec: MetricSpec
+    clusterer: Clusterer
+    owners: dict[str, str]
+
+
+def resolve_tools(session: Session) -> Tools:
+    """Make what the config names.
+
+    Raises
+    ------
+    UsageError
+        For a name that is not installed, or settings that a plugin does not take.
+    MissingExtraError
+        If a plugin's packages are not installed.
+    PluginError
+        If a plugin fails.
+    """
+    config, registry = session.config, session.registry
+    engine, settings = _engine(session, config.engine.name)
+    check_name = config.engine.cross_check
+    check, check_settings = (None, {}) if check_name is None else _engine(session, check_name)
+    metric = registry.find("metric", config.evaluation.metric)
+    clusterer = config.clustering.method
+    owners = {
+        "engine": registry.find("engine", config.engine.name).owner,
+        "metric": metric.owner,
+        "clusterer": registry.find("clusterer", clusterer).owner,
+    }
+    if check_name is not None:
+        owners["cross_check"] = registry.find("engine", check_name).owner
+    return Tools(
+        engine=engine,
+        engine_name=config.engine.name,
+        engine_settings=settings,
+        check=check,
+        check_name=check_name,
+        check_settings=check_settings,
+        metric=registry.create("metric", config.evaluation.metric),
+        metric_spec=metric.spec,
+        clusterer=registry.create(
+            "clusterer",
+            clusterer,
+            clusterer_options(config, registry.config_model("clusterer", clusterer)),
+        ),
+        owners=owners,
+    )
+
+
+def _engine(session: Session, name: str) -> tuple[BlockEngine, dict[str, Any]]:
+    registry = session.registry
+    options = engine_options(session.config, name, registry.config_model("engine", name))
+    return registry.create("engine", name, options), options

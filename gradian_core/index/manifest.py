@@ -1,0 +1,224 @@
+"""What an index was made from and what lies in it; the last file that a build writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from gradian_core.errors import InputError
+from gradian_core.files import write_atomic
+
+__all__ = [
+    "FORMAT",
+    "FORMAT_VERSION",
+    "BlockEntry",
+    "GradientSpec",
+    "IndexInputs",
+    "IndexManifest",
+    "ShardEntry",
+    "SkippedRow",
+    "read_manifest",
+    "write_manifest",
+]
+
+FORMAT: Final = "gradian-gradient-index"
+FORMAT_VERSION = "1.0"
+"""Major and minor version: a reader accepts its own major version and no newer one."""
+
+MANIFEST = "manifest.json"
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class GradientSpec(_Frozen):
+    """The settings that decide the numbers in an index (a part of the ``grads`` section).
+
+    ``loss_reduction`` and ``normalization`` are not among them: an index holds gradients of the
+    mean loss, and both are factors per row that a reader applies. ``strategy`` is, because two
+    strategies that agree may still differ in the last bits.
+    """
+
+    strategy: str = "hooks"
+    max_seq_length: int
+    module_filter: str | None = None
+    block_granularity: str = "module"
+    projection_dim: int | None = None
+    projection_kind: str = "countsketch"
+    projection_seed: int = 0
+    storage_dtype: Literal["float32", "float16"] = "float32"
+
+
+class IndexInputs(_Frozen):
+    """Everything that decides the numbers in an index; its hash is the index's address."""
+
+    adapter: str
+    """Content digest of the adapter."""
+    base: str
+    """Content digest of the base model's weights and config."""
+    dataset: str
+    """Fingerprint of the rows and their order."""
+    tokenizer: str
+    """Fingerprint of the tokenizer and its chat template."""
+    spec: GradientSpec
+    seed: int
+    dtype: str
+    """Type of the model's weights."""
+    device: str
+    """Kind of device, ``cpu`` or ``cuda``: kernels differ in the last bits."""
+    attn_implementation: str
+    libraries: dict[str, str]
+    """Versions of the libraries that compute or store (:func:`address.library_versions`)."""
+
+
+class BlockEntry(_Frozen):
+    """One block."""
+
+    name: str
+    parameters: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    dim: int = Field(ge=1)
+    """Components of the exact gradient."""
+    stored_dim: int = Field(ge=1)
+    """Components in the index; fewer than ``dim`` where it is projected."""
+
+
+class ShardEntry(_Frozen):
+    """One shard; its file is ``shards/NNNNN.h5`` by its place in the list."""
+
+    rows: int = Field(ge=1)
+    size: int = Field(ge=1)
+    """Bytes of the file."""
+    digest: str
+    """SHA-256 of its content."""
+
+
+class SkippedRow(_Frozen):
+    """A row without a gradient; its score is 0."""
+
+    position: int = Field(ge=0)
+    id: str
+    reason: str
+
+
+class IndexManifest(_Frozen):
+    """``manifest.json``. An index without one is incomplete."""
+
+    format: Literal["gradian-gradient-index"] = FORMAT
+    format_version: str = FORMAT_VERSION
+    id: str
+    created_by: dict[str, str]
+    """Name and version of the program that built it."""
+    inputs: IndexInputs
+    provenance: dict[str, str] = Field(default_factory=dict)
+    """Names for people (model, data set); they do not decide any number."""
+    blocks: tuple[BlockEntry, ...] = Field(min_length=1)
+    n: int = Field(ge=1)
+    """Rows that are stored."""
+    n_rows_total: int = Field(ge=1)
+    """Rows of the data set: stored and skipped."""
+    skipped: tuple[SkippedRow, ...] = ()
+    shards: tuple[ShardEntry, ...] = Field(min_length=1)
+    notes: tuple[str, ...] = ()
+    """What was skipped, degraded or guessed, as sentences for the report."""
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of one stored gradient."""
+        size = 2 if self.inputs.spec.storage_dtype == "float16" else 4
+        return size * sum(block.stored_dim for block in self.blocks)
+
+
+def write_manifest(folder: Path, manifest: IndexManifest) -> None:
+    """Write ``manifest.json``, whole or not at all; the same manifest gives the same bytes."""
+    write_atomic(folder / MANIFEST, manifest.model_dump_json(indent=2) + "\n")
+
+
+def read_manifest(folder: Path) -> IndexManifest:
+    """Read and check the manifest of an index.
+
+    Raises
+    ------
+    InputError
+        If the folder is not an index, its build has not finished, the manifest is damaged, or a
+        newer Gradian wrote it.
+    """
+    path = folder / MANIFEST
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        raise _no_manifest(folder) from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+    raw = _parse(path, text)
+    _refuse_other_formats(path, raw)
+    try:
+        manifest = IndexManifest.model_validate(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InputError(
+            f"{path} is damaged: {where}: {first['msg']}.",
+            hint="Build the index again with --force.",
+        ) from None
+    _refuse_contradictions(path, manifest)
+    return manifest
+
+
+def _no_manifest(folder: Path) -> InputError:
+    if not folder.is_dir():
+        return InputError(f"There is no index at {folder}: no such folder.")
+    if (folder / "shards").is_dir():
+        return InputError(
+            f"The index at {folder} is incomplete: its build was interrupted or is still running.",
+            hint="Run the same command again; it goes on from the last whole shard.",
+        )
+    return InputError(f"{folder} is not a gradient index: it has no {MANIFEST}.")
+
+
+def _parse(path: Path, text: bytes) -> Mapping[str, object]:
+    try:
+        raw = json.loads(text)
+    except (ValueError, RecursionError):
+        raw = None
+    if not isinstance(raw, dict):
+        raise InputError(
+            f"{path} is damaged: it is not a JSON object.",
+            hint="Build the index again with --force.",
+        )
+    return raw
+
+
+def _refuse_other_formats(path: Path, raw: Mapping[str, object]) -> None:
+    if raw.get("format") != FORMAT:
+        raise InputError(f"{path} is not the manifest of a gradient index.")
+    version = str(raw.get("format_version"))
+    major = version.partition(".")[0]
+    ours = int(FORMAT_VERSION.partition(".")[0])
+    if not (major.isascii() and major.isdecimal()):
+        raise InputError(f"{path} is damaged: {version!r} is not a format version.")
+    if int(major) > ours:
+        raise InputError(
+            f"{path} has format {version}; this Gradian reads {FORMAT_VERSION}.",
+            hint="Upgrade Gradian, or build the index again with --force.",
+        )
+
+
+def _refuse_contradictions(path: Path, manifest: IndexManifest) -> None:
+    stored = sum(shard.rows for shard in manifest.shards)
+    names = {block.name for block in manifest.blocks}
+    if (
+        stored != manifest.n
+        or manifest.n + len(manifest.skipped) != manifest.n_rows_total
+        or len(names) != len(manifest.blocks)
+        or any(block.stored_dim > block.dim for block in manifest.blocks)
+    ):
+        raise InputError(
+            f"{path} is damaged: its numbers of rows or blocks contradict each other.",
+            hint="Build the index again with --force.",
+        )

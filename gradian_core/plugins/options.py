@@ -1,0 +1,68 @@
+"""Which settings of ``gradian.yaml`` an engine or a clusterer is handed.
+
+Sections hold settings that several plugins share, such as ``engine.lambda_scale``. A plugin gets
+those that its own model declares and no others, so a plugin never fails over a setting that
+belongs to another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from gradian_core.config.problems import accepted_names
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from gradian_core.config.models import Config, Section
+
+__all__ = ["clusterer_options", "engine_options"]
+
+
+def engine_options(config: Config, name: str, model: type[BaseModel] | None) -> dict[str, Any]:
+    """Return the options of an engine.
+
+    Parameters
+    ----------
+    config
+        The whole configuration.
+    name
+        The engine's name: ``config.engine.name``, or the one of the cross-check.
+    model
+        The engine's own model (:meth:`gradian_core.plugins.registry.Registry.config_model`).
+
+    Returns
+    -------
+    dict
+        Fields of section ``engine``, and ``seed``, that the model declares, overridden by
+        ``engine.options[name]``, which is passed on unchecked: the registry validates it.
+    """
+    shared = _declared(config, config.engine, {"name", "cross_check", "options"}, model)
+    return {**shared, **config.engine.options.get(name, {})}
+
+
+def clusterer_options(config: Config, model: type[BaseModel] | None) -> dict[str, Any]:
+    """Return the fields of section ``clustering``, and ``seed``, that a clusterer's model declares.
+
+    Parameters
+    ----------
+    config
+        The whole configuration.
+    model
+        The clusterer's own model.
+    """
+    return _declared(config, config.clustering, {"method"}, model)
+
+
+def _declared(
+    config: Config, section: Section, ours: Collection[str], model: type[BaseModel] | None
+) -> dict[str, Any]:
+    if model is None:
+        return {}
+    shared = {"seed": config.seed, **section.model_dump()}
+    return {
+        key: value
+        for key, value in shared.items()
+        if key not in ours and key in accepted_names(model)
+    }

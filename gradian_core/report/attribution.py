@@ -1,0 +1,135 @@
+"""The attribution in a report: query, engine, clusters, examples."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from gradian_core.report.base import JsonObject, Number, Part, Text
+
+__all__ = [
+    "AgreementReport",
+    "ClusterReport",
+    "ClusteringReport",
+    "EngineReport",
+    "ExampleReport",
+    "QueryReport",
+    "SkippedRow",
+    "TopExamples",
+]
+
+
+class QueryReport(Part):
+    """What the training examples were scored against."""
+
+    signal: Text
+    """``contrastive`` (right answer minus what the tuned model said) or ``target``."""
+    n_rows: int
+    """Number of rows that the query was built from."""
+    aggregation: Text
+    """How their scores became one."""
+    why: Text
+    """Why this signal, as a sentence."""
+
+
+class AgreementReport(Part):
+    """How closely a second engine ranks the same examples."""
+
+    engine: Text
+    """The second engine."""
+    spearman: Number
+    """Rank correlation of all scores; null where one of the engines gives constant scores."""
+    top_k: int
+    """Number of most harmful examples compared."""
+    top_k_overlap: float
+    """Share of those that both engines name."""
+    top_k_chance: float
+    """The overlap that two unrelated rankings would have on average."""
+
+
+class EngineReport(Part):
+    """The engine that gave the scores."""
+
+    name: Text
+    """Its name."""
+    settings: JsonObject = Field(default_factory=dict)
+    """Its settings, defaults included."""
+    agreement: AgreementReport | None = None
+    """Cross-check by a second engine; null where none was run."""
+
+
+class ExampleReport(Part):
+    """One training example."""
+
+    id: Text
+    """Content hash and row number."""
+    row: int
+    """Row number in the file, from 0."""
+    cluster: Text | None
+    """Cluster it belongs to; null without clusters."""
+    score: float
+    """Positive: it reinforced the queried behaviour; negative: it degraded it."""
+    predicted_loss_delta_if_removed: float
+    """Score divided by the number of examples: the predicted change of the query loss."""
+    prompt_excerpt: Text
+    """Start of its prompt, as one line."""
+    answer_excerpt: Text
+    """Start of its answer, as one line."""
+    text: Text
+    """Its whole text, cut at 4,000 characters."""
+
+
+class TopExamples(Part):
+    """The ends of the ranking."""
+
+    most_harmful: tuple[ExampleReport, ...] = ()
+    """Examples with the most negative scores, worst first; none with a score of zero or more."""
+    most_helpful: tuple[ExampleReport, ...] = ()
+    """Examples with the most positive scores, best first; none with a score of zero or less."""
+
+
+class ClusterReport(Part):
+    """A group of training examples. Skipped rows count nowhere but in ``n_skipped``."""
+
+    cluster: Text
+    """Its key, as in scores.csv: the declared name, or a number; -1 is noise."""
+    label: Text
+    """What to call it: the declared name, or its most distinctive terms."""
+    terms: tuple[Text, ...] = ()
+    """Terms that tell it from the other examples, most distinctive first."""
+    n: int
+    """Number of its examples that have a score."""
+    n_skipped: int = 0
+    """Number of its rows that were skipped."""
+    influence: float
+    """Sum of its scores, with sign."""
+    share_of_negative: float
+    """Its negative scores as a share of all negative scores."""
+    mean: Number
+    """Mean score of its examples; null if all of them were skipped."""
+    harm_ratio: Number = None
+    """Negative score for each example, relative to the examples outside the cluster; null
+    where there is nothing outside, or no harm."""
+    stands_out: bool
+    """Whether it is a group whose examples do at least twice the harm of the others."""
+    top_examples: tuple[ExampleReport, ...] = ()
+    """Its most harmful examples, worst first."""
+
+
+class ClusteringReport(Part):
+    """How the examples were grouped."""
+
+    method: Text
+    """The method that was really used."""
+    notes: tuple[Text, ...] = ()
+    """What was guessed or left out, as sentences."""
+
+
+class SkippedRow(Part):
+    """A training row without a gradient; its score is 0 and means nothing."""
+
+    id: Text
+    """Content hash and row number."""
+    row: int
+    """Row number in the file, from 0."""
+    reason: Text
+    """Why it was skipped."""

@@ -1,0 +1,221 @@
+"""What the attribution has to say about itself: limits, gaps, disagreement.
+
+Each function returns the finding, or None where there is nothing to say. The findings of the
+evaluation (such as ``attribution.gate_failed``) are the evaluation's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradian_core.attribution.clusters import (
+    NOISE,
+    STANDS_OUT_RATIO,
+    STANDS_OUT_ROWS,
+    ClusterSummary,
+)
+from gradian_core.findings import Finding, Severity
+from gradian_core.report.attribution import AgreementReport
+
+__all__ = [
+    "AGREEMENT_HIGH",
+    "AGREEMENT_LOW",
+    "cluster_noise",
+    "engine_caveat",
+    "engine_disagreement",
+    "flat_influence",
+    "no_capability_target",
+    "not_attributed_parameters",
+    "rows_without_supervision",
+    "whole_sequence_supervision",
+]
+
+AGREEMENT_HIGH = 0.8
+"""Rank correlation from which two engines count as agreeing."""
+AGREEMENT_LOW = 0.5
+"""Rank correlation below which the ranking depends on the engine."""
+
+_MOSTLY = 0.5
+
+
+def engine_disagreement(engine: str, agreement: AgreementReport) -> Finding | None:
+    """Two engines rank the examples differently.
+
+    Medium below a Spearman correlation of :data:`AGREEMENT_HIGH`, high below
+    :data:`AGREEMENT_LOW`, and medium where it is undefined.
+    """
+    spearman = agreement.spearman
+    if spearman is not None and spearman >= AGREEMENT_HIGH:
+        return None
+    low = spearman is not None and spearman < AGREEMENT_LOW
+    shown = "undefined" if spearman is None else f"{spearman:.3f}"
+    return Finding(
+        id="attribution.engine_disagreement",
+        severity=Severity.HIGH if low else Severity.MEDIUM,
+        title=f"{engine} and {agreement.engine} rank the examples differently (Spearman {shown})",
+        detail=f"Of the {agreement.top_k} most harmful examples, both name "
+        f"{agreement.top_k_overlap:.0%}; unrelated rankings would share "
+        f"{agreement.top_k_chance:.0%}. Spearman weighs all examples alike, most of which "
+        "matter little; the overlap is about those that do.",
+        fix="Trust what both rankings name, and confirm it by retraining before deleting rows.",
+        evidence={
+            "engine": engine,
+            "cross_check": agreement.engine,
+            "spearman": spearman,
+            "top_k": agreement.top_k,
+            "top_k_overlap": agreement.top_k_overlap,
+            "top_k_chance": agreement.top_k_chance,
+            "medium_below": AGREEMENT_HIGH,
+            "high_below": AGREEMENT_LOW,
+        },
+    )
+
+
+def no_capability_target(n_query_rows: int) -> Finding:
+    """There was no eval set, so training rows stood in for the query."""
+    return Finding(
+        id="attribution.no_capability_target",
+        severity=Severity.HIGH,
+        title="No eval data set: the ranking explains no regression",
+        detail=f"The first {n_query_rows} training rows stood in for the behaviour in question. "
+        "That shows that the machinery runs, and nothing about what the fine-tune lost.",
+        fix="Give --eval-dataset: items that the tuned model should get right, with the answers "
+        "that were wanted.",
+        evidence={"n_query_rows": n_query_rows},
+    )
+
+
+def rows_without_supervision(example_ids: Sequence[str], n_examples: int) -> Finding | None:
+    """Rows without a supervised token: the loss, and so the gradient, does not exist.
+
+    High if they are the majority, else medium: the trainer learned nothing from them either.
+    """
+    n = len(example_ids)
+    if n == 0:
+        return None
+    share = n / n_examples
+    return Finding(
+        id="attribution.rows_without_supervision",
+        severity=Severity.HIGH if share >= _MOSTLY else Severity.MEDIUM,
+        title=f"{n} of {n_examples} training rows have no supervised token",
+        detail="They have no loss and no gradient. Their score is 0, and they count in no mean "
+        "and no share.",
+        fix="Look at one of them: the answer may be empty, or cut off at grads.max_seq_length.",
+        evidence={"n_rows": n, "share": share},
+        example_ids=tuple(example_ids),
+    )
+
+
+def engine_caveat(engine: str, caveat: str) -> Finding:
+    """Something that an engine says about how far it is to be trusted here."""
+    return Finding(
+        id="attribution.engine_caveat",
+        severity=Severity.INFO,
+        title=f"{engine}: {caveat}",
+        evidence={"engine": engine},
+    )
+
+
+def flat_influence(clusters: Sequence[ClusterSummary]) -> Finding | None:
+    """No group of examples stands out, or there is only one. For a capability that regressed.
+
+    The rule is that of :attr:`ClusterSummary.stands_out`: a net harmful group of a few examples
+    or more that do at least twice the harm of the others, for each example. A data fault is
+    lumpy; a fault of the setup makes all examples look equally guilty.
+    """
+    if any(cluster.stands_out for cluster in clusters):
+        return None
+    if len(clusters) == 1:
+        return Finding(
+            id="attribution.single_cluster",
+            severity=Severity.LOW,
+            title="All training examples are in one cluster, so none can stand out",
+            fix="Give the rows a cluster of their own, or use another clustering.method.",
+            evidence={"n_clusters": 1},
+        )
+    ratios = [c.harm_ratio for c in clusters if c.label != NOISE and c.harm_ratio is not None]
+    harm = any(cluster.share_of_negative for cluster in clusters)
+    return Finding(
+        id="attribution.flat_influence",
+        severity=Severity.MEDIUM,
+        title="No group of training examples stands out"
+        if harm
+        else "No training example has a negative score",
+        detail="The harm is spread over the data. That is how a fault of the training setup "
+        "looks (learning rate, epochs, batch size, truncation, loss mask), since it acts on all "
+        "examples alike; it can also mean that the clusters do not follow the fault."
+        if harm
+        else "Nothing in the training data opposes the lost behaviour, so the cause is more "
+        "likely in the training setup, or the query does not describe what was lost.",
+        fix="Read the config and dynamics findings first (gradian diagnose --run); deleting "
+        "rows is unlikely to help.",
+        evidence={
+            "n_clusters": len(clusters),
+            "highest_harm_ratio": max(ratios, default=None),
+            "stands_out_from": STANDS_OUT_RATIO,
+            "smallest_group": STANDS_OUT_ROWS,
+        },
+    )
+
+
+def whole_sequence_supervision(
+    example_ids: Sequence[str], n_examples: int, why: str
+) -> Finding | None:
+    """Rows whose loss covers the whole sequence, prompt included.
+
+    Parameters
+    ----------
+    example_ids
+        Ids of those rows.
+    n_examples
+        Number of training rows.
+    why
+        Why, as a sentence: raw text, or no chat template.
+    """
+    n = len(example_ids)
+    if n == 0:
+        return None
+    return Finding(
+        id="attribution.whole_sequence_supervision",
+        severity=Severity.MEDIUM,
+        title=f"The loss of {n} of {n_examples} training rows covers the whole sequence",
+        detail=f"{why} Scores of these rows mix what the prompt teaches with what the answer "
+        "teaches. That is right only if the fine-tune was trained in this way.",
+        fix="If training supervised answers only, give rows with prompt and answer, and a "
+        "tokenizer with the chat template of the training.",
+        evidence={"n_rows": n, "share": n / n_examples},
+        example_ids=tuple(example_ids),
+    )
+
+
+def not_attributed_parameters(names: Sequence[str]) -> Finding | None:
+    """Trained parameters outside the LoRA blocks (``modules_to_save``)."""
+    if not names:
+        return None
+    return Finding(
+        id="attribution.not_attributed_parameters",
+        severity=Severity.MEDIUM,
+        title=f"{len(names)} trained modules are not part of the attribution",
+        detail="The adapter also trained whole modules (modules_to_save). Scores are exact for "
+        "the LoRA matrices and silent about what the examples did to these modules.",
+        fix="Read the scores as those of the LoRA part; retrain to confirm.",
+        evidence={"modules": sorted(names)},
+    )
+
+
+def cluster_noise(clusters: Sequence[ClusterSummary]) -> Finding | None:
+    """Most examples belong to no cluster, so the cluster table is about a minority."""
+    noise = sum(cluster.n for cluster in clusters if cluster.label == NOISE)
+    total = sum(cluster.n for cluster in clusters)
+    if total == 0 or noise < _MOSTLY * total:
+        return None
+    return Finding(
+        id="attribution.cluster_noise",
+        severity=Severity.LOW,
+        title=f"{noise} of {total} examples are in no cluster",
+        detail="They are too unlike each other for the clusterer. The ranking of examples does "
+        "not depend on it.",
+        fix="Lower clustering.min_cluster_size, use clustering.method: kmeans, or give the rows "
+        "a cluster of their own.",
+        evidence={"n_noise": noise, "n_examples": total},
+    )

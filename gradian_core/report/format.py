@@ -1,0 +1,47 @@
+"""Numbers as people read them; the exact ones are in report.json."""
+
+from __future__ import annotations
+
+from gradian_core.report.attribution import ClusterReport
+from gradian_core.report.capability import CapabilityReport
+
+__all__ = ["cluster_name", "count", "interval", "level", "number", "percent", "signed"]
+
+NOTHING = "n/a"
+
+
+def number(value: float | None) -> str:
+    """Write four significant digits."""
+    return NOTHING if value is None else f"{value:.4g}"
+
+
+def signed(value: float | None) -> str:
+    """Write four significant digits with their sign, because the sign is the message."""
+    return NOTHING if value is None else f"{value:+.4g}"
+
+
+def percent(share: float) -> str:
+    """Write one decimal: shares of a few hundred rows carry no more."""
+    return f"{100 * share:.1f}%"
+
+
+def level(share: float) -> str:
+    """Write a confidence level, such as ``95%``."""
+    return f"{100 * share:g}%"
+
+
+def interval(capability: CapabilityReport) -> str:
+    """Write the interval of the delta, such as ``[-0.7500, -0.2500]``."""
+    return f"[{capability.ci_low:+.4f}, {capability.ci_high:+.4f}]"
+
+
+def count(n: int, one: str, many: str | None = None) -> str:
+    """Write a number with its noun: ``1 row``, ``2 rows``, ``1,234 rows``."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def cluster_name(cluster: ClusterReport) -> str:
+    """Return what to call a cluster in a sentence: its name, or its number and terms."""
+    if cluster.label == cluster.cluster:
+        return cluster.cluster
+    return f"{cluster.cluster} ({cluster.label})"

@@ -1,0 +1,198 @@
+"""The diagnosis in one to three sentences: what happened, how sure, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gradian_core.evaluation.gate import IMPROVED, REGRESSED
+from gradian_core.findings import Severity
+from gradian_core.report.attribution import ClusterReport, EngineReport
+from gradian_core.report.capability import CapabilityReport
+from gradian_core.report.findings import AGREEMENT_HIGH, AGREEMENT_LOW
+from gradian_core.report.format import (
+    cluster_name,
+    count,
+    interval,
+    level,
+    percent,
+)
+from gradian_core.report.model import FindingReport
+from gradian_core.text import excerpt
+
+__all__ = ["Story", "headline"]
+
+_NAMED = 3
+_WIDTH = 60
+_ADVICE = 300
+_BASE_WEAK = "attribution.base_model_weak"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """The parts of a report that its headline is made of; findings worst first."""
+
+    n_examples: int
+    capability: CapabilityReport | None
+    engine: EngineReport | None
+    clusters: Sequence[ClusterReport]
+    findings: Sequence[FindingReport]
+
+    @property
+    def accused(self) -> ClusterReport | None:
+        """The most harmful cluster that stands out; None where none does."""
+        return next((cluster for cluster in self.clusters if cluster.stands_out), None)
+
+    @property
+    def critical(self) -> list[FindingReport]:
+        """Findings that can explain the change on their own."""
+        return [f for f in self.findings if f.severity is Severity.CRITICAL]
+
+
+def headline(story: Story) -> str:
+    """Return the headline. Names in it come from files, so sinks escape it like any other text."""
+    if story.capability is None:
+        sentences = _audit(story) if story.engine is None else _no_target(story)
+    elif story.capability.verdict == REGRESSED:
+        sentences = _regressed(story, story.capability)
+    elif story.capability.verdict == IMPROVED:
+        sentences = _improved(story, story.capability)
+    else:
+        sentences = _undecided(story, story.capability)
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _regressed(story: Story, capability: CapabilityReport) -> list[str]:
+    what = f"{_name(capability.name)} regressed: {_change(capability)}"
+    accused = story.accused
+    if story.engine is None:
+        what += "; no training rows were scored."
+        next_step = "run gradian attribute to rank the training rows."
+    elif accused is not None:
+        what += (
+            f"; cluster {_name(cluster_name(accused))}, {accused.n:,} of {story.n_examples:,} "
+            f"rows, carries {percent(accused.share_of_negative)} of the negative influence"
+        )
+        if accused.harm_ratio is not None:
+            what += f", {accused.harm_ratio:.3g} times as much per row as the others"
+        what += "."
+        next_step = (
+            "read the examples of that cluster, then retrain without it, beside a control that "
+            "drops as many other rows."
+        )
+    elif len(story.clusters) == 1:
+        what += "; all training rows are in one cluster, so no group of them can stand out."
+        next_step = "read the most harmful examples, or use another clustering.method."
+    else:
+        what += "; no group of training rows stands out, which points to the training setup "
+        what += "rather than to the data."
+        next_step = "look at the config and dynamics findings before touching any row."
+    return [what, _sentence("Confidence", _hedges(story, capability)), _next(story, next_step)]
+
+
+def _improved(story: Story, capability: CapabilityReport) -> list[str]:
+    what = f"{_name(capability.name)} improved: {_change(capability)}"
+    hedges = _hedges(story, capability, ranking=False)
+    return [
+        f"{what}; there is no regression to explain.",
+        _sentence("Confidence", hedges),
+        _next(story, "if something got worse, measure it with items that show it."),
+    ]
+
+
+def _undecided(story: Story, capability: CapabilityReport) -> list[str]:
+    what = f"No diagnosis for {_name(capability.name)}: {_change(capability)}, and the interval "
+    what += "includes zero"
+    what += "; scores are listed, but they may rank noise." if story.engine else "."
+    advice = "add eval items, so that the interval gets narrower; do not delete rows on this basis."
+    return [what, _next(story, advice)]
+
+
+def _no_target(story: Story) -> list[str]:
+    what = (
+        "No diagnosis: there is no eval data set, so no capability was measured; training "
+        "rows stood in for the query, which shows that the machinery runs and nothing more."
+    )
+    return [
+        what,
+        _next(story, "give --eval-dataset with items that the tuned model should get right."),
+    ]
+
+
+def _audit(story: Story) -> list[str]:
+    serious = [f for f in story.findings if f.severity is not Severity.INFO]
+    if not serious:
+        return [f"The audit of {count(story.n_examples, 'row')} found no fault."]
+    counts = {s: sum(f.severity is s for f in serious) for s in Severity}
+    listed = ", ".join(f"{n} {severity}" for severity, n in counts.items() if n)
+    worst = serious[0]
+    what = f"The audit found {count(len(serious), 'fault')} ({listed}); the worst: "
+    advice = f"Next: {excerpt(worst.fix, _ADVICE)}" if worst.fix else ""
+    return [f"{what}{excerpt(worst.title, _ADVICE).rstrip('.')}.", advice]
+
+
+def _change(capability: CapabilityReport) -> str:
+    c = capability
+    return (
+        f"{_name(c.metric)} {c.base:.4f} to {c.tuned:.4f} ({c.delta:+.4f}, "
+        f"{level(c.ci_level)} CI {interval(c)}) over {count(c.n_items, 'item')}, "
+        f"{c.n_flipped:,} of which got worse"
+    )
+
+
+def _name(text: str) -> str:
+    return excerpt(text, _WIDTH) or "(no name)"
+
+
+def _hedges(story: Story, capability: CapabilityReport, *, ranking: bool = True) -> list[str]:
+    hedges = []
+    if ranking and story.engine is not None:
+        hedges.append(_agreement(story.engine))
+    if capability.n_base_failures:
+        hedges.append(
+            f"the base model fails {capability.n_base_failures:,} of the items too, which no "
+            "training row explains"
+        )
+    margins = capability.margins
+    if margins is not None and margins.n_weak:
+        hedges.append(
+            f"the base model held {margins.n_weak:,} of the {margins.n:,} that got worse by less "
+            f"than {margins.weak_below:g} nat, so almost any fine-tune would have tipped them"
+        )
+    if any(f.id == _BASE_WEAK for f in story.findings):
+        hedges.append("the base model hardly had this capability, so data explains little")
+    if capability.proxy_used:
+        hedges.append("the metric is a likelihood, which format alone can move")
+    return hedges
+
+
+def _agreement(engine: EngineReport) -> str:
+    agreement = engine.agreement
+    if agreement is None:
+        return f"no second engine checked the ranking of {engine.name}"
+    if agreement.spearman is None:
+        return f"the agreement of {engine.name} with {agreement.engine} is undefined"
+    numbers = (
+        f"Spearman {agreement.spearman:.2f}, {agreement.top_k_overlap:.0%} of the "
+        f"{agreement.top_k} most harmful rows in common"
+    )
+    if agreement.spearman >= AGREEMENT_HIGH:
+        return f"{agreement.engine} confirms the ranking ({numbers})"
+    if agreement.spearman >= AGREEMENT_LOW:
+        return f"{agreement.engine} confirms the ranking only in part ({numbers})"
+    return f"{agreement.engine} ranks the rows differently ({numbers})"
+
+
+def _next(story: Story, otherwise: str) -> str:
+    """Say what to do: a critical finding comes before anything else."""
+    if not story.critical:
+        return f"Next: {otherwise}" if otherwise else ""
+    names = list(dict.fromkeys(f.id for f in story.critical))
+    shown = ", ".join(_name(name) for name in names[:_NAMED])
+    if len(names) > _NAMED:
+        shown += f" and {len(names) - _NAMED} more"
+    return f"Next: fix {shown} first, which can explain the change alone, and run again."
+
+
+def _sentence(start: str, parts: Sequence[str]) -> str:
+    return f"{start}: {'; '.join(parts)}." if parts else ""
