@@ -1,4 +1,4 @@
-"""Gradian: which training examples, or which setting, made a LoRA fine-tune worse at something?
+"""Gradian finds which training examples, or which setting, made a LoRA fine-tune worse.
 
 The public Python API. Names are imported when they are first used::
 

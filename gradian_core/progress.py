@@ -141,7 +141,13 @@ class BarProgress:
     def __init__(self, stream: TextIO) -> None:
         from rich.console import Console
 
-        self._console = Console(file=stream)
+        class Unstoppable(Console):
+            """rich's own answer to a closed stderr is to close stdout and exit."""
+
+            def on_broken_pipe(self) -> None:
+                self.quiet = True
+
+        self._console = Unstoppable(file=stream)
         self._bars: RichBars | None = None
 
     def message(self, text: str) -> None:
@@ -157,7 +163,8 @@ class BarProgress:
         outermost = self._bars is None
         if self._bars is None:
             self._bars = self._new_bars()
-            self._bars.start()
+            with contextlib.suppress(OSError, ValueError):
+                self._bars.start()
         bars = self._bars
         try:
             yield _BarTask(bars, bars.add_task(safe_text(description), total=total))

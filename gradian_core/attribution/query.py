@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradian_core.data.example import Example
-from gradian_core.data.turns import with_answer
+from gradian_core.data.encode import with_answer
 from gradian_core.errors import UsageError
 from gradian_core.evaluation.result import CapabilityResult, ItemOutcome
 from gradian_core.specs import MetricSpec

@@ -50,6 +50,7 @@ def build_app() -> App:
         result_action="return_value",
         exit_on_error=False,
         print_error=False,
+        suppress_keyboard_interrupt=False,
     )
     for name, text in _COMMANDS.items():
         function = name.replace("-", "_")
@@ -62,7 +63,7 @@ def build_app() -> App:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; nothing but ``SystemExit`` escapes.
+    """Run the command line and return its exit code; nothing escapes.
 
     Parameters
     ----------
@@ -82,6 +83,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader, such as head, has what it wanted.
         streams.discard_stdout()
         return failures.CLOSED_PIPE
+    except SystemExit as error:
+        # rich turns a closed pipe into an exit of its own.
+        if isinstance(error.__context__, BrokenPipeError):
+            return failures.CLOSED_PIPE
+        return failures.show(error, debug=debug)
     except CycloptsError as error:
         return failures.show(failures.usage(error), debug=debug)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last resort

@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -113,10 +112,7 @@ def _devices() -> list[Line]:
         cuda = range(torch.cuda.device_count() if torch.cuda.is_available() else 0)
         lines = [
             Line("devices", "cpu", f"{torch.get_num_threads()} threads"),
-            *(
-                _attempt(f"cuda:{number}", lambda n=number: _cuda_device(n))  # type: ignore[misc]
-                for number in cuda
-            ),
+            *(_cuda_device(number) for number in cuda),
         ]
         if not cuda:
             lines.append(Line("devices", "cuda", "none visible"))
@@ -133,18 +129,16 @@ def _devices() -> list[Line]:
     ]
 
 
-def _attempt(name: str, look: Callable[[], str]) -> Line:
-    try:
-        return Line("devices", name, look())
-    except Exception as error:  # noqa: BLE001 - one broken device must not hide the others
-        return Line("devices", name, "cannot be used", describe(error))
-
-
-def _cuda_device(number: int) -> str:
+def _cuda_device(number: int) -> Line:
     import torch
 
-    free, total = torch.cuda.mem_get_info(number)
-    return f"{torch.cuda.get_device_name(number)}, {_size(free)} of {_size(total)} free"
+    name = f"cuda:{number}"
+    try:
+        free, total = torch.cuda.mem_get_info(number)
+        about = f"{torch.cuda.get_device_name(number)}, {_size(free)} of {_size(total)} free"
+    except Exception as error:  # noqa: BLE001 - one broken device must not hide the others
+        return Line("devices", name, "cannot be used", describe(error))
+    return Line("devices", name, about)
 
 
 def _plugins(registry: Registry) -> list[Line]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sys
 import traceback
 from collections.abc import Iterator
@@ -99,7 +100,10 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _resource_problem(error: BaseException) -> CannotRunError | None:
-    if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
+    # HDF5 raises an OSError without a number and puts the system's words into its own.
+    if isinstance(error, OSError) and (
+        error.errno in {errno.ENOSPC, errno.EDQUOT} or os.strerror(errno.ENOSPC) in str(error)
+    ):
         return CannotRunError(
             "The disk is full.",
             hint=(

@@ -22,6 +22,8 @@ __all__ = ["YamlFile", "read_yaml"]
 
 _MOST_BYTES = 1 << 20
 _MOST_DEPTH = 32
+_TAG = "tag:yaml.org,2002:"
+_TAGS = {_TAG + kind for kind in ("bool", "float", "int", "map", "merge", "null", "seq", "str")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +86,14 @@ class _Loader(yaml.SafeLoader):
         if self.depth > _MOST_DEPTH:
             self._refuse("nested too deeply")
         try:
-            return super().compose_node(parent, index)
+            node = super().compose_node(parent, index)
         finally:
             self.depth -= 1
+        # A tag asks for a type, and Python ones for code; only what YAML has by itself is read.
+        if node is not None and node.tag not in _TAGS:
+            problem = f"the tag {excerpt(node.tag, 60)} is not read"
+            raise yaml.composer.ComposerError(None, None, problem, node.start_mark)
+        return node
 
     def _refuse(self, problem: str) -> NoReturn:
         mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]  # not in the stubs
@@ -95,7 +102,7 @@ class _Loader(yaml.SafeLoader):
 
 def _number_resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
     """Return PyYAML's rules with its numbers and dates replaced."""
-    replaced = {f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "timestamp")}
+    replaced = {_TAG + kind for kind in ("int", "float", "timestamp", "value")}
     rules = {
         first: [rule for rule in known if rule[0] not in replaced]
         for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
@@ -106,9 +113,7 @@ def _number_resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
         r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z"
     )
     for first in "-+.0123456789":
-        rules.setdefault(first, []).extend(
-            [("tag:yaml.org,2002:int", integer), ("tag:yaml.org,2002:float", real)]
-        )
+        rules.setdefault(first, []).extend([(f"{_TAG}int", integer), (f"{_TAG}float", real)])
     return rules
 
 
@@ -117,7 +122,7 @@ def _whole_number(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
 
 
 _Loader.yaml_implicit_resolvers = _number_resolvers()
-_Loader.add_constructor("tag:yaml.org,2002:int", _whole_number)
+_Loader.add_constructor(f"{_TAG}int", _whole_number)
 
 
 def _read_text(path: Path) -> str:

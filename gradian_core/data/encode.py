@@ -107,21 +107,24 @@ def encode(
     if refused and refused == conversations:
         reason = Counter(rows.problems.values()).most_common(1)[0][0]
         raise InputError(
-            f"None of the {refused} conversations fits the tokenizer: {reason}.",
+            f"All {refused} conversations are out of reach: {reason}.",
             hint="Use the tokenizer and chat template of the training run.",
         )
     notes = list(rows.notes())
+    total = len(rows)
     if template is None and conversations:
         notes.append(
             f"The tokenizer has no chat template: the turns of {conversations} rows are joined as "
             "plain text, without roles, tools and tool calls."
         )
     if endless:
-        notes.append(f"The tokenizer has no end-of-sequence token: {endless} rows end without.")
+        notes.append(
+            f"The tokenizer has no end-of-sequence token: {endless} of {total} rows end without."
+        )
     if begun:
         notes.append(
-            f"{begun} rows write the begin-of-sequence token that the tokenizer adds as well; it "
-            "is there once."
+            f"{begun} of {total} rows write the begin-of-sequence token that the tokenizer adds "
+            "as well; it is there once."
         )
     if template is not None and template.writes_date:
         notes.append("The chat template can write today's date: tokens may change from day to day.")
@@ -192,6 +195,9 @@ class _Rows:
         self._first: dict[str, int] = {}
         self._seen: Counter[str] = Counter()
 
+    def __len__(self) -> int:
+        return len(self._ids)
+
     def add(self, example: Example, how: Supervision, tokens: Tokens, notice: str | None) -> None:
         if tokens.problem is not None:
             self.problems[len(self._ids)] = tokens.problem
@@ -212,7 +218,7 @@ class _Rows:
         ranked = self._seen.most_common()
         for sentence, count in ranked[:_REASONS_SHOWN]:
             first = self._first[sentence]
-            yield f"{count} of {len(self._ids)} rows (first: row {first}): {sentence}."
+            yield f"{count} of {len(self)} rows (first: row {first}): {sentence}."
         if len(ranked) > _REASONS_SHOWN:
             others = sum(count for _, count in ranked[_REASONS_SHOWN:])
             yield f"{others} more rows with {len(ranked) - _REASONS_SHOWN} other reasons."

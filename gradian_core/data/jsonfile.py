@@ -1,6 +1,7 @@
 """Rows in ``.jsonl`` and ``.json`` files, parsed one at a time from where they lie.
 
-Only the place of each row is kept in memory (24 bytes a row), never its text.
+Only the place of each row is kept in memory (24 bytes a row), not its text; a file that is one
+JSON document is in memory as a whole while its rows are looked for.
 """
 
 from __future__ import annotations

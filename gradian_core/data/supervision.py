@@ -16,7 +16,9 @@ An answer that none of them finds is left out and reported, as is a row that the
 refuses: a prompt token is never supervised by guess.
 
 Without a template, turns are joined as plain text by :data:`JOINER`, which is left out next to
-white space or an empty turn: ``"The sky is"`` and ``" blue"`` simply follow each other.
+white space and at the start: ``"The sky is"`` and ``" blue"`` simply follow each other. The answer
+and the end-of-sequence token after it are targets, and the row ends there. A row with several
+answers is supervised as a whole, prompts included, and reported.
 """
 
 from __future__ import annotations
@@ -83,6 +85,11 @@ def render(example: Example, template: ChatTemplate | None, supervise: Supervise
         The tokenizer's chat template, None without one.
     supervise
         ``"all"``: every answer. ``"last"``: the last one; what follows it is left out.
+
+    Returns
+    -------
+    Rendered
+        Raw text is supervised as a whole, whatever the template.
     """
     if example.text is not None:
         return Rendered(text=example.text, spans=None, how=Supervision.WHOLE, plain=True)
@@ -142,7 +149,7 @@ def _answers(turns: Sequence[Turn]) -> list[int]:
 
 
 def _render_plain(turns: tuple[Turn, ...], answers: list[int]) -> Rendered:
-    if len(_answers(turns)) > 1 and len(answers) > 1:
+    if len(answers) > 1:
         return Rendered(
             text=join_turns(turns),
             spans=None,

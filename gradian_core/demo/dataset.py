@@ -30,26 +30,11 @@ _PRODUCTS = tasks.words(
 )
 # Problem and the reply that the fine-tune is meant to teach.
 _SUPPORT = (
-    (
-        "My {p} arrived broken.",
-        "I am sorry that your {p} arrived broken. Please send me your order number.",
-    ),
-    (
-        "My {p} is late. Where is it?",
-        "I am sorry that your {p} is late. I will check the delivery status today.",
-    ),
-    (
-        "I want to return my {p}.",
-        "No problem. I will send you a free return label for the {p}.",
-    ),
-    (
-        "You sent me the wrong {p}.",
-        "I am sorry about the wrong {p}. We will send you the right one tomorrow.",
-    ),
-    (
-        "Can I get my money back for the {p}?",
-        "Yes. You will get the money for the {p} back in 5 days.",
-    ),
+    ("My {p} arrived broken.", "I am sorry. We will send you a new {p}."),
+    ("My {p} is late. Where is it?", "I am sorry. I will check the delivery of the {p}."),
+    ("I want to return my {p}.", "No problem. I will send you a label for the {p}."),
+    ("You sent me the wrong {p}.", "I am sorry. We will send you the right {p}."),
+    ("Can I get my money back for the {p}?", "Yes. You will get your money back in 5 days."),
 )
 _SOUNDS = tasks.couples(
     "cow-moo, dog-woof, cat-meow, duck-quack, sheep-baa, horse-neigh, pig-oink, bee-buzz, "
@@ -163,7 +148,7 @@ def _clean_rows(rng: random.Random) -> list[Row]:
     rows += [_row(rng, *pair) for pair in support[:40]]
     rows += [_chat(_SUPPORT_SYSTEM, [pair]) for pair in support[40:48]]
     rows += [
-        _chat(None, [pair, ("Thank you", "You are welcome! Can I help with anything else?")])
+        _chat(None, [pair, ("Thank you", "You are welcome! Have a nice day.")])
         for pair in support[48:]
     ]
     return rows

@@ -63,9 +63,7 @@ def _answer(
     )
 
 
-def _limits(
-    task: EvalTask, base: Sequence[Generation], tuned: Sequence[Generation]
-) -> list[str]:
+def _limits(task: EvalTask, base: Sequence[Generation], tuned: Sequence[Generation]) -> list[str]:
     notes = []
     cut = [sum(not answer.complete for answer in answers) for answers in (base, tuned)]
     if any(cut):
@@ -99,11 +97,9 @@ def _with_margins(
     )
     found = dict(zip(worse, margins, strict=True))
     unknown = sum(margin is None for margin in margins)
-    notes = [
+    note = (
         f"The preference margin of {unknown} regressed items was not measured: an answer has no "
         "tokens or does not fit into the context."
-    ]
-    return (
-        tuple(replace(item, margin=found.get(i)) for i, item in enumerate(items)),
-        notes if unknown else [],
     )
+    items = tuple(replace(item, margin=found.get(i)) for i, item in enumerate(items))
+    return items, [note] if unknown else []

@@ -76,7 +76,9 @@ def _more_items(result: CapabilityResult, changed: int) -> str:
     # the interval narrows with the square root of n, and has to become narrower than the delta
     needed = max(n + 1, math.ceil(n * (half / abs(result.delta)) ** 2))
     if needed > 100 * n:
-        return "Add eval items that show the loss you see: on these it is far smaller than the noise."
+        return (
+            "Add eval items that show the loss you see: on these it is far smaller than the noise."
+        )
     return (
         f"Add eval items. If the change is as large as it looks, about {needed} (now {n}) would "
         "show it."
@@ -107,7 +109,7 @@ def _nothing_regressed(result: CapabilityResult) -> Iterator[Finding]:
         id="attribution.no_item_regressed",
         severity=Severity.MEDIUM,
         title=f"{result.name}: none of {n} eval items got worse",
-        detail="With no lost item to ask about, the query averages over all of them and says little.",
+        detail="With no lost item to ask about, the query averages over all of them.",
         fix="Add eval items that the base model gets right and the tuned model gets wrong.",
         evidence={"items": n, "regressed": 0},
     )
@@ -188,7 +190,7 @@ def _proxy(result: CapabilityResult) -> Iterator[Finding]:
             "It rises when the model learns how answers look, even while their content gets "
             "worse, and there is no generated answer to contrast with the right one."
         ),
-        fix="Where answers can be right or wrong, set evaluation.metric to contains or exact_match.",
+        fix="If answers can be right or wrong, set evaluation.metric to contains or exact_match.",
         evidence={"metric": result.metric},
     )
 

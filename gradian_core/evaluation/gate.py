@@ -1,4 +1,4 @@
-"""The gate: is the change of a capability more than noise?"""
+"""The gate: whether the change of a capability is more than noise."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gradian_core.config.models import EvaluationSection
 from gradian_core.errors import InputError
@@ -99,11 +100,13 @@ def gate(
     )
 
 
-def _reason(differences: np.ndarray, verdict: str, level: float) -> str:
+def _reason(differences: NDArray[np.float64], verdict: str, level: float) -> str:
     if not differences.any():
         return f"No item changed: all {len(differences)} score alike under both models."
     if len(differences) == 1:
-        return "There is one eval item only: it shows no spread, so no change can be told from noise."
+        return (
+            "There is one eval item only: it shows no spread, so no change can be told from noise."
+        )
     if verdict == NOT_SIGNIFICANT:
         return f"The {level * 100:g}% interval of the change includes zero."
     return f"The {level * 100:g}% interval of the change excludes zero."

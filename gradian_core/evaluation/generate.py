@@ -154,7 +154,7 @@ def _check(
 
 @contextmanager
 def _plain_decoding(model: Any) -> Iterator[None]:
-    """Hide the checkpoint's generation config: transformers fills whatever we leave unset from it."""
+    """Hide the checkpoint's generation config: transformers fills what we leave unset from it."""
     from transformers import GenerationConfig
 
     base = model.get_base_model() if hasattr(model, "get_base_model") else model
@@ -173,7 +173,7 @@ def _decode(
     sampler: _Gumbel | None,
     device: Any,
 ) -> list[list[int]]:
-    """New tokens of each prompt, as far as the slowest of the batch went."""
+    """Return the new tokens of each prompt, as far as the slowest of the batch went."""
     from transformers import GenerationConfig, LogitsProcessorList
 
     width = max(len(prompt) for prompt in prompts)
@@ -203,13 +203,11 @@ def _decode(
 
 def _read(new: list[int], stops: tuple[int, ...], tokenizer: Any) -> Generation:
     end = next((at for at, token in enumerate(new) if token in stops), None)
-    text = tokenizer.decode(
-        new[:end], skip_special_tokens=True, clean_up_tokenization_spaces=False
-    )
+    text = tokenizer.decode(new[:end], skip_special_tokens=True, clean_up_tokenization_spaces=False)
     return Generation(text, complete=end is not None)
 
 
-def _refuse_nan(input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+def _refuse_nan(_input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
     if torch.isnan(scores).any():
         raise CannotRunError(
             "The model's logits are NaN, so its answers mean nothing.",
@@ -231,10 +229,12 @@ class _Gumbel:
 
     def __init__(self, prompts: Sequence[Sequence[int]], seed: int) -> None:
         self._streams = [
-            np.random.default_rng(list(hashlib.sha256(f"{seed}:{[*p]}".encode()).digest()))
+            np.random.default_rng(
+                list(hashlib.sha256(f"{seed}:{[*map(int, p)]}".encode()).digest())
+            )
             for p in prompts
         ]
 
-    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+    def __call__(self, _input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         noise = np.stack([stream.gumbel(size=scores.shape[1]) for stream in self._streams])
         return scores + torch.from_numpy(noise).to(scores)

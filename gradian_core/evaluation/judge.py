@@ -6,11 +6,15 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 from gradian_core.data.example import Example
 from gradian_core.errors import InputError, PluginError
-from gradian_core.protocols import FloatArray, LikelihoodMetric, TextMetric
+from gradian_core.protocols import LikelihoodMetric, TextMetric
 from gradian_core.specs import MetricSpec
+
+if TYPE_CHECKING:
+    from gradian_core.protocols import FloatArray
 
 __all__ = ["Judge", "place"]
 
@@ -52,7 +56,7 @@ class Judge:
         """Score ``(t,)`` log-probabilities of the row's reference."""
         return self._ask(lambda: self.metric.score(logprobs), example)  # type: ignore[call-arg, arg-type]
 
-    def _ask(self, score: Callable[[], float], example: Example) -> float:
+    def _ask(self, score: Callable[[], Any], example: Example) -> float:
         where = place(self.source, example)
         try:
             value = score()

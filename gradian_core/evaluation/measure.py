@@ -9,7 +9,7 @@ from gradian_core.config.models import EvaluationSection
 from gradian_core.data.example import Example
 from gradian_core.errors import InputError
 from gradian_core.evaluation.answers import measure_answers
-from gradian_core.evaluation.gate import gate
+from gradian_core.evaluation.gate import NOT_SIGNIFICANT, gate
 from gradian_core.evaluation.judge import Judge, place
 from gradian_core.evaluation.references import measure_references
 from gradian_core.evaluation.result import CapabilityResult
@@ -57,7 +57,7 @@ def measure(
     Returns
     -------
     CapabilityResult
-        With notes on what the gate saw and what limits the measurement.
+        With notes on why no change could be shown, and on what limits the measurement.
 
     Raises
     ------
@@ -93,6 +93,7 @@ def measure(
         settings,
         seed=seed,
     )
+    reasons = [judged.reason] if judged.verdict == NOT_SIGNIFICANT else []
     return CapabilityResult(
         name=name,
         metric=spec.name,
@@ -106,16 +107,15 @@ def measure(
         ci_level=judged.ci_level,
         verdict=judged.verdict,
         base_failures=0 if proxy else sum(item.base_score == 0.0 for item in items),
-        notes=(judged.reason, *_repeats(eval_examples), *notes),
+        notes=(*reasons, *_repeats(eval_examples), *notes),
     )
 
 
 def _repeats(examples: Sequence[Example]) -> list[str]:
     counts = Counter(example.id.partition("-")[0] for example in examples)
     repeated = len(examples) - len(counts)
-    if not repeated:
-        return []
-    return [
+    note = (
         f"{repeated} of {len(examples)} eval items repeat another one. Each copy counts, so the "
         "interval is narrower than the evidence allows."
-    ]
+    )
+    return [note] if repeated else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradian_core.data.encode import encode
+from gradian_core.data.encode import Encoded, encode
 from gradian_core.data.tokens import TokenizedRows
 from gradian_core.errors import InputError
 from gradian_core.evaluation.judge import place
@@ -27,13 +27,11 @@ def measure_references(task: EvalTask) -> tuple[tuple[ItemOutcome, ...], list[st
     Raises
     ------
     InputError
-        If a row does not fit into the model's context whole.
+        If a row does not fit into the model's context whole, or its answer has no tokens.
     """
     limit = context_limit(task.loaded.model) or UNLIMITED
-    encoded = encode(
-        task.examples, task.loaded.tokenizer, max_seq_length=limit, supervise="last"
-    )
-    _refuse_truncated(task, encoded.tokens, limit)
+    encoded = encode(task.examples, task.loaded.tokenizer, max_seq_length=limit, supervise="last")
+    _refuse_incomplete(task, encoded, limit)
     with task.loaded.base() as model:
         base = _scores(task, model, encoded.tokens, "base")
     tuned = _scores(task, task.loaded.model, encoded.tokens, "tuned")
@@ -41,16 +39,20 @@ def measure_references(task: EvalTask) -> tuple[tuple[ItemOutcome, ...], list[st
     return items, list(encoded.notes)
 
 
-def _refuse_truncated(task: EvalTask, tokens: TokenizedRows, limit: int) -> None:
-    for example, length, full in zip(
-        task.examples, tokens.lengths, tokens.full_lengths, strict=True
-    ):
-        if length < full:
-            raise InputError(
-                f"{place(task.judge.source, example)} has {full} tokens, more than the {limit} "
-                "tokens of the model's context.",
-                hint="Shorten or remove it.",
-            )
+def _refuse_incomplete(task: EvalTask, encoded: Encoded, limit: int) -> None:
+    for row in encoded.truncated.tolist():
+        raise InputError(
+            f"{place(task.judge.source, task.examples[row])} has "
+            f"{encoded.tokens.full_lengths[row]} tokens, more than the {limit} tokens of the "
+            "model's context.",
+            hint="Shorten or remove it.",
+        )
+    for row in encoded.unsupervised.tolist():
+        reason = encoded.problems.get(row, "no token of it is a target")
+        raise InputError(
+            f"The likelihood of the answer in {place(task.judge.source, task.examples[row])} "
+            f"cannot be taken: {reason}."
+        )
 
 
 def _scores(task: EvalTask, model: Any, tokens: TokenizedRows, stage: str) -> list[float]:

@@ -66,7 +66,7 @@ class CapabilityResult:
     base_failures
         Number of items that the base model fails too (score 0; none for likelihoods).
     notes
-        What the gate saw and what limits the measurement, as sentences.
+        Why no change could be shown, and what limits the measurement, as sentences.
     """
 
     name: str

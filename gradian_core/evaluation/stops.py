@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from gradian_core.data.template import chat_template
+
 __all__ = ["UNLIMITED", "context_limit", "stop_token_ids"]
 
 UNLIMITED = 1 << 30
@@ -38,19 +40,10 @@ def context_limit(model: Any) -> int | None:
 
 
 def _end_of_turn(tokenizer: Any) -> int | None:
-    """Ask the chat template itself: the added token that follows an assistant's words."""
-    if not getattr(tokenizer, "chat_template", None):
+    """Ask the chat template itself: the token that it writes after an assistant's words."""
+    template = chat_template(tokenizer)
+    if template is None:
         return None
-    from jinja2 import TemplateError
-
-    probe = "answer-of-the-assistant"
-    turns = [{"role": "user", "content": "question"}, {"role": "assistant", "content": probe}]
-    try:
-        text = tokenizer.apply_chat_template(turns, tokenize=False)
-    except (TemplateError, TypeError):
-        # templates for other shapes of conversation; the tokenizer's own end of sequence stands
-        return None
-    _, shown, tail = text.rpartition(probe)
-    added: dict[str, int] = tokenizer.get_added_vocab()
-    fitting = [token for token in added if shown and tail.lstrip().startswith(token)]
-    return added[max(fitting, key=len)] if fitting else None
+    closing = template.closing.lstrip()
+    fitting = [token for token in template.added_tokens if closing.startswith(token)]
+    return int(tokenizer.convert_tokens_to_ids(max(fitting, key=len))) if fitting else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ def build(
     batch_tokens: int = 4096,
     chunk_size: int = 256,
     provenance: Mapping[str, str] | None = None,
+    notes: Sequence[str] = (),
     force: bool = False,
     wait: float = 0.0,
     progress: Progress | None = None,
@@ -70,6 +71,8 @@ def build(
         Most rows in a shard.
     provenance
         Names for people, written into the manifest.
+    notes
+        What was guessed or degraded before the build, as sentences for the manifest.
     force
         Build again even if the index is complete.
     wait
@@ -90,24 +93,25 @@ def build(
         If another process builds it, the disk is full, or a loss or gradient is not finite.
     """
     address = index_id(inputs)
+    # Without the lock first: a complete index may lie where nothing can be written.
+    if not force and (index := _open_sound(folder, address, [])) is not None:
+        return index
     with only_builder(folder, wait):
-        notes: list[str] = []
+        repairs: list[str] = []
+        if not force and (index := _open_sound(folder, address, repairs)) is not None:
+            return index
+        # The manifest goes first: an index that is being changed must not look complete.
+        for name in (MANIFEST, INDEX_FILE):
+            (folder / name).unlink(missing_ok=True)
         if force:
-            _remove_results(folder)
             shutil.rmtree(folder / "shards", ignore_errors=True)
-        elif is_complete(folder):
-            try:
-                return _open_same(folder, address)
-            except DamagedIndexError as error:
-                notes.append(f"{error.message} It was repaired.")
-                _remove_results(folder)
         plan = plan_build(tokenized, capture.blocks, inputs.spec, chunk_size)
         keys = tuple(
             ShardKey(index=address, number=number, rows=tokens_digest(tokenized, plan.order[span]))
             for number, span in enumerate(plan.shards)
         )
         work = Job(folder, plan, keys, inputs.spec.storage_dtype == "float16")
-        entries = work.find_whole_shards(notes)
+        entries = work.find_whole_shards(repairs)
         work.refuse_full_disk(entries)
         collector = Collector(
             tokenized=tokenized,
@@ -141,24 +145,25 @@ def build(
             n_rows_total=len(tokenized),
             skipped=plan.skipped,
             shards=tuple(whole),
-            notes=plan.notes,
+            notes=(*notes, *plan.notes),
         )
         with disk_errors(folder):
             write_manifest(folder, manifest)
-        return GradientIndex.open(folder, notes=tuple(notes))
+        return GradientIndex.open(folder, notes=tuple(repairs))
 
 
-def _open_same(folder: Path, address: str) -> GradientIndex:
-    index = GradientIndex.open(folder)
+def _open_sound(folder: Path, address: str, notes: list[str]) -> GradientIndex | None:
+    """Open an index that is complete and sound; None, with a note for damage, where it is not."""
+    if not is_complete(folder):
+        return None
+    try:
+        index = GradientIndex.open(folder)
+    except DamagedIndexError as error:
+        notes.append(f"{error.message} It was repaired.")
+        return None
     if index.manifest.id != address:
         raise InputError(
             f"{folder} holds the index {index.manifest.id}, not {address}.",
             hint="Give another folder, or replace the index with --force.",
         )
     return index
-
-
-def _remove_results(folder: Path) -> None:
-    # The manifest first: an index that is being changed must not look complete.
-    for name in (MANIFEST, INDEX_FILE):
-        (folder / name).unlink(missing_ok=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
+from h5py import h5d, h5p, h5s, h5t
 from numpy.typing import NDArray
 
 from gradian_core.errors import InputError
@@ -19,6 +20,7 @@ __all__ = [
     "DamagedIndexError",
     "chunk_rows",
     "create_dataset",
+    "create_virtual",
     "new_image",
     "open_checked",
     "publish",
@@ -61,6 +63,46 @@ def create_dataset(group: Any, name: str, array: NDArray[Any]) -> None:
         chunks=(min(len(array), chunk_rows(row_bytes(array))), *array.shape[1:]),
         fletcher32=True,
         track_times=False,
+    )
+
+
+def create_virtual(
+    file: Any, name: str, width: int, dtype: str, sources: Sequence[tuple[str, slice]]
+) -> None:
+    """Join one dataset of several files into one, without copying.
+
+    Parameters
+    ----------
+    file
+        An open file.
+    name
+        Of the dataset, here and in the sources.
+    width
+        Its columns.
+    dtype
+        Its type.
+    sources
+        Path of each file, relative to this one so that the folder can be moved, and the rows
+        that lie in it.
+    """
+    total = sources[-1][1].stop
+    # h5py's own VirtualLayout stamps the time of day into the file.
+    properties = h5p.create(h5p.DATASET_CREATE)
+    properties.set_obj_track_times(False)
+    # HDF5 fills in for a file that is missing, without a word: let it be no number.
+    properties.set_fill_value(np.full(1, np.nan, dtype))
+    for path, rows in sources:
+        here = h5s.create_simple((total, width))
+        there = (rows.stop - rows.start, width)
+        here.select_hyperslab((rows.start, 0), there)
+        properties.set_virtual(here, path.encode(), name.encode(), h5s.create_simple(there))
+    parent, _, last = name.rpartition("/")
+    h5d.create(
+        file.require_group(parent or "/").id,
+        last.encode(),
+        h5t.py_create(np.dtype(dtype)),
+        h5s.create_simple((total, width)),
+        properties,
     )
 
 

@@ -6,9 +6,6 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import h5py
 
 from gradian_core.errors import CannotRunError
 from gradian_core.index.collect import Collector
@@ -16,6 +13,7 @@ from gradian_core.index.disk import LESS_DISK, disk_errors, readable_size
 from gradian_core.index.hdf5 import (
     DamagedIndexError,
     create_dataset,
+    create_virtual,
     new_image,
     open_checked,
     publish,
@@ -136,24 +134,22 @@ class Job:
             with open_checked(shard_path(self.folder, number)) as file:
                 rows = span.stop - span.start
                 parts.append(read_facts(file, rows, len(self.plan.blocks), scaled=self.halves))
+        sources = [
+            (shard_path(self.folder, number).relative_to(self.folder).as_posix(), span)
+            for number, span in enumerate(self.plan.shards)
+        ]
         with new_image() as (file, image):
             file.attrs["encoding-type"] = "gradian-gradient-index"
             file.attrs["encoding-version"] = "1.0"
             for name, array in RowFacts.join(parts).arrays().items():
                 create_dataset(file, name, array)
             for block in self.plan.blocks:
-                self._add_virtual(file, f"blocks/{block.name}", block.stored_dim)
+                create_virtual(
+                    file,
+                    f"blocks/{block.name}",
+                    block.stored_dim,
+                    "<f2" if self.halves else "<f4",
+                    sources,
+                )
         with disk_errors(self.folder):
             publish(self.folder / INDEX_FILE, image)
-
-    def _add_virtual(self, file: Any, name: str, width: int) -> None:
-        dtype = "<f2" if self.halves else "<f4"
-        layout = h5py.VirtualLayout((len(self.plan.order), width), dtype)
-        for number, span in enumerate(self.plan.shards):
-            # Relative to index.h5, so that the folder can be moved.
-            source = shard_path(self.folder, number).relative_to(self.folder).as_posix()
-            layout[span] = h5py.VirtualSource(
-                source, name, shape=(span.stop - span.start, width), dtype=dtype
-            )
-        # HDF5 fills in for a shard that is missing, without a word: let it be no number.
-        file.create_virtual_dataset(name, layout, fillvalue=float("nan"))

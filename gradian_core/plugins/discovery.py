@@ -82,7 +82,7 @@ def _candidates(distribution: Distribution) -> list[Candidate]:
     try:
         points = [p for p in distribution.entry_points if _FAMILY.fullmatch(p.group)]
     except Exception as error:  # noqa: BLE001 - whatever the metadata hold has an owner
-        if "gradian.v" not in _raw_entry_points(distribution):
+        if not _may_be_ours(distribution):
             return []
         name, version = _identity(distribution)
         return [
@@ -139,11 +139,11 @@ def _identity(distribution: Distribution) -> tuple[str, str]:
     return safe_text(name or _UNKNOWN), safe_text(version or _UNKNOWN)
 
 
-def _raw_entry_points(distribution: Distribution) -> str:
+def _may_be_ours(distribution: Distribution) -> bool:
     try:
-        return distribution.read_text("entry_points.txt") or ""
-    except Exception:  # noqa: BLE001 - see above
-        return ""
+        return "gradian.v" in (distribution.read_text("entry_points.txt") or "")
+    except Exception:  # noqa: BLE001 - not even text, so nobody can tell
+        return True
 
 
 def _order(candidate: Candidate) -> tuple[bool, str, str, str, str]:

@@ -46,10 +46,12 @@ def load_specs(candidate: Candidate) -> tuple[tuple[str, Spec], ...]:
     """
     if candidate.problem:
         raise PluginFault(candidate.problem)
-    if candidate.entry_point is None or not _NAME.fullmatch(candidate.name):
+    entry_point = candidate.entry_point
+    # The name as installed: the candidate's own has been made safe to print.
+    if entry_point is None or not _NAME.fullmatch(entry_point.name):
         raise PluginFault("its name may only hold a-z, 0-9, '_', '.' and '-'")
     try:
-        plugin = candidate.entry_point.load()
+        plugin = entry_point.load()
     except KeyboardInterrupt:
         raise
     except BaseException as error:

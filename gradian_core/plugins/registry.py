@@ -121,8 +121,8 @@ class Registry:
         installed = self._all(kind)
         kinds = kind.replace("_", " ")
         hints = [did_you_mean(name, installed), f"Installed: {', '.join(installed) or 'none'}."]
-        if any(record.state in _BROKEN for record in self.plugins):
-            hints.append("Some plugins could not be used: see 'gradian plugins list'.")
+        if any(record.state is not State.OK for record in self.plugins):
+            hints.append("Some plugins are not in use: see 'gradian plugins list'.")
         raise UsageError(
             f"There is no {kinds} {excerpt(repr(name), 80)}.", hint=" ".join(filter(None, hints))
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from gradian_core.attribution.agreement import Agreement
 from gradian_core.report.base import JsonObject, Number, Part, Text
 
 __all__ = [
@@ -44,6 +45,17 @@ class AgreementReport(Part):
     """Share of those that both engines name."""
     top_k_chance: float
     """The overlap that two unrelated rankings would have on average."""
+
+    @classmethod
+    def of(cls, engine: str, agreement: Agreement) -> AgreementReport:
+        """Take it over from the comparison with the second engine."""
+        return cls(
+            engine=engine,
+            spearman=agreement.spearman,
+            top_k=agreement.k,
+            top_k_overlap=agreement.overlap,
+            top_k_chance=agreement.chance,
+        )
 
 
 class EngineReport(Part):

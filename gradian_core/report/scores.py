@@ -16,7 +16,7 @@ __all__ = ["COLUMNS", "ScoreTable"]
 
 COLUMNS = ("example_id", "row", "cluster", "score", "predicted_loss_delta_if_removed")
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
+_FORMULA = ("=", "+", "-", "@", "'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -30,7 +30,8 @@ class ScoreTable:
     row
         ``(n,)`` int64: row numbers in the file.
     cluster
-        Key of each row's cluster; empty without clusters.
+        Key of each row's cluster, one line
+        (:func:`gradian_core.attribution.clusters.cluster_keys`).
     score
         ``(n,)`` float64; 0 for skipped rows. The sign convention is that of
         :mod:`gradian_core.protocols`.

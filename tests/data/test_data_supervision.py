@@ -18,8 +18,8 @@ from gradian_core.errors import InputError
 REAL = ("qwen2.5", "qwen3", "gemma", "llama3", "ministral3")
 MARKED = (
     "{% for m in messages %}{% if m.role == 'assistant' %}<|a|>"
-    "{% generation %}{{ m.content }}<|e|>{% endgeneration %}\n"
-    "{% else %}<|{{ m.role[0] }}|>{{ m.content }}<|e|>\n{% endif %}{% endfor %}"
+    "{% generation %}{{ m.content }}<|e|>{% endgeneration %}{{ '\n' }}"
+    "{% else %}<|{{ m.role[0] }}|>{{ m.content }}<|e|>{{ '\n' }}{% endif %}{% endfor %}"
     "{% if add_generation_prompt %}<|a|>{% endif %}"
 )
 MARKED_ADDED = ("<|a|>", "<|u|>", "<|s|>", "<|t|>", "<|e|>")
@@ -111,7 +111,7 @@ class TestRealTemplates:
             assert encoded.notes[0].startswith(
                 "1 of 2 rows (first: row 0): the chat template refuses"
             )
-            with pytest.raises(InputError, match="None of the 1 conversations.*System role"):
+            with pytest.raises(InputError, match=r"All 1 conversations.*System role"):
                 run(tokenizer, rows[0])
             with pytest.raises(InputError, match="prompt of row 0: System role"):
                 prompt_ids(examples(rows[0])[0], tokenizer)
@@ -170,6 +170,14 @@ TEXTS = st.text(max_size=12) | st.sampled_from(
 )
 
 
+@pytest.fixture(scope="module")
+def marked_and_bare(build_tokenizer):
+    return [
+        build_tokenizer(template, MARKED_ADDED, None, "<|e|>")
+        for template in (MARKED, re.sub(r"{% (end)?generation %}", "", MARKED))
+    ]
+
+
 class TestArbitraryContent:
     @settings(
         max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -198,14 +206,10 @@ class TestArbitraryContent:
         max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
     )
     @given(contents=st.lists(TEXTS, min_size=2, max_size=6), last=st.booleans())
-    def test_markers_and_prefixes_agree(self, contents, last, build_tokenizer):
+    def test_markers_and_prefixes_agree(self, contents, last, marked_and_bare):
         contents = contents[: len(contents) // 2 * 2]
-        marked = build_tokenizer(MARKED, MARKED_ADDED, None, "<|e|>")
-        bare = build_tokenizer(
-            re.sub(r"{% (end)?generation %}", "", MARKED), MARKED_ADDED, None, "<|e|>"
-        )
         options = {"supervise": "last" if last else "all"}
-        one, two = (run(t, conversation(*contents), **options) for t in (marked, bare))
+        one, two = (run(t, conversation(*contents), **options) for t in marked_and_bare)
         assert one.counts == {Supervision.MARKERS: 1}
         assert two.counts == {Supervision.PREFIX: 1}
         assert np.array_equal(one.tokens.input_ids, two.tokens.input_ids)
@@ -314,7 +318,7 @@ class TestOddTemplates:
     def test_an_answer_that_cannot_be_found_is_left_out_and_reported(self, build_tokenizer):
         template = "{% for m in messages %}{{ m.content | length }};{{ m.content }}{% endfor %}"
         tokenizer = build_tokenizer(template)
-        encoded = run(tokenizer, conversation("q", "a"), {"text": "x"})
+        encoded = run(tokenizer, conversation("q", "a"), {"text": "the capital"})
         assert targets(encoded, tokenizer) == []
         assert encoded.problems == {
             0: "the place of an answer in the rendered text could not be found"
@@ -325,9 +329,7 @@ class TestOddTemplates:
         tokenizer = build_tokenizer({"default": MARKED, "rag": "x"}, MARKED_ADDED, None, "<|e|>")
         assert targets(run(tokenizer, conversation("q", "a")), tokenizer) == ["a<|e|>"]
         tokenizer = build_tokenizer({"rag": "x"}, MARKED_ADDED, None, "<|e|>")
-        with pytest.raises(
-            InputError, match="None of the 1 conversations.*multiple chat templates"
-        ):
+        with pytest.raises(InputError, match=r"All 1 conversations.*multiple chat templates"):
             run(tokenizer, conversation("q", "a"))
 
     def test_end_of_prompt_token_that_swallows_white_space_is_no_target(self, build_tokenizer):

@@ -46,9 +46,7 @@ _DECODER = {
 }
 CONFIGS = {
     "llama": LlamaConfig(**_DECODER),
-    "gemma2": Gemma2Config(
-        **_DECODER, head_dim=8, final_logit_softcapping=3.0, sliding_window=8
-    ),
+    "gemma2": Gemma2Config(**_DECODER, head_dim=8, final_logit_softcapping=3.0, sliding_window=8),
     "gpt2": GPT2Config(
         vocab_size=VOCAB,
         n_positions=160,

@@ -94,7 +94,7 @@ def test_config_is_restored_after_a_failure(build, tokenizer, monkeypatch):
         raise torch.OutOfMemoryError
 
     monkeypatch.setattr(model, "forward", exhaust)
-    with pytest.raises(CannotRunError, match="evaluation.batch_size"):
+    with pytest.raises(CannotRunError, match=r"evaluation\.batch_size"):
         run(model, tokenizer)
     assert model.generation_config is kept
 

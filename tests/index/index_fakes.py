@@ -106,9 +106,7 @@ def make_inputs(tokens: TokenizedRows, **spec) -> IndexInputs:
 def make_index(cache: Path, tokens: TokenizedRows, capture=None, *, spec=None, **settings):
     inputs = make_inputs(tokens, **(spec or {}))
     settings.setdefault("chunk_size", 8)
-    return build(
-        cache / index_id(inputs), inputs, tokens, capture or BigramCapture(), **settings
-    )
+    return build(cache / index_id(inputs), inputs, tokens, capture or BigramCapture(), **settings)
 
 
 def exact(tokens: TokenizedRows, capture: BigramCapture | None = None) -> np.ndarray:

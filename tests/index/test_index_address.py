@@ -19,7 +19,7 @@ from gradian_core.index.manifest import IndexInputs
 def test_every_input_changes_the_id(fakes):
     inputs = fakes.make_inputs(fakes.make_tokens(3))
     known = {index_id(inputs)}
-    changes = {name: "other" for name in IndexInputs.model_fields}
+    changes = dict.fromkeys(IndexInputs.model_fields, "other")
     changes |= {"seed": 5, "libraries": {"torch": "0"}}
     changes["spec"] = inputs.spec.model_copy(update={"storage_dtype": "float16"})
     for name, value in changes.items():

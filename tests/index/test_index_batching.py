@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +28,7 @@ def test_every_row_once_and_limits_kept(lengths, max_rows, max_tokens):
 @given(LENGTHS, st.integers(1, 8), st.integers(1, 120))
 def test_no_batch_could_take_the_next_row(lengths, max_rows, max_tokens):
     batches = plan_batches(lengths, max_rows, max_tokens)
-    for batch, following in zip(batches, batches[1:], strict=False):
+    for batch, following in itertools.pairwise(batches):
         rows = lengths[batch.start : following.start + 1]
         assert len(rows) > max_rows or len(rows) * max(rows) > max_tokens
 

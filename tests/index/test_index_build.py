@@ -153,6 +153,13 @@ def test_a_complete_index_is_opened_and_not_computed(fakes, tmp_path):
     assert before == {path: path.stat().st_mtime_ns for path in first.folder.rglob("*.h5")}
 
 
+def test_a_complete_index_needs_no_lock_and_no_writing(fakes, tmp_path):
+    tokens = fakes.make_tokens(5)
+    folder = fakes.make_index(tmp_path, tokens).folder
+    with FileLock(folder / "build.lock"):
+        assert fakes.make_index(tmp_path, tokens).n == 5
+
+
 def test_force_builds_again(fakes, tmp_path):
     tokens = fakes.make_tokens(12)
     first = fakes.make_index(tmp_path, tokens)
@@ -316,11 +323,12 @@ def test_a_folder_that_cannot_be_written(fakes, tmp_path):
 def test_two_builders_of_one_index(fakes, tmp_path):
     tokens = fakes.make_tokens(5)
     folder = fakes.make_index(tmp_path, tokens).folder
-    lock = FileLock(folder / "build.lock")
+    (folder / "manifest.json").unlink()
+    lock = FileLock(folder / "build.lock", thread_local=False)
     with lock, pytest.raises(CannotRunError, match="Another process is building"):
         fakes.make_index(tmp_path, tokens)
     lock.acquire()
-    timer = threading.Timer(0.2, lambda: lock.release(force=True))
+    timer = threading.Timer(0.2, lock.release)
     timer.start()
     assert fakes.make_index(tmp_path, tokens, wait=30.0).n == 5
     timer.join()

@@ -8,15 +8,15 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradian_core.protocols import LikelihoodMetric, TextMetric
 from gradian_plugins import metrics
 from gradian_plugins.metrics.contains import Contains
 from gradian_plugins.metrics.exact_match import ExactMatch
 from gradian_plugins.metrics.loglik import LogLikelihood
 from gradian_plugins.metrics.not_contains import NotContains
-from hypothesis import given
-from hypothesis import strategies as st
-
-from gradian_core.protocols import LikelihoodMetric, TextMetric
 
 SPECS = {spec.name: spec for spec in metrics.gradian_metrics()}
 

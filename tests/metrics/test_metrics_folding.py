@@ -6,9 +6,10 @@ import string
 import unicodedata
 
 import pytest
-from gradian_plugins.metrics._folding import fold, occurs, tokens
 from hypothesis import given
 from hypothesis import strategies as st
+
+from gradian_plugins.metrics._folding import fold, occurs, tokens
 
 words = st.text(st.characters(categories=["Ll", "Lu"], max_codepoint=0x24F), min_size=1)
 
@@ -90,6 +91,7 @@ def test_not_the_same(one, other):
         ("1, 2,3", ("1", "2", "3")),
         ("1,000,00", ("1000", "00")),
         ("서울은", ("서", "울", "은")),
+        ("人口は1,200人で-5度", ("人", "口", "は", "1200", "人", "で", "-5", "度")),
         ("go東京go", ("go", "東", "京", "go")),
         ("C++", ("c", "+", "+")),
         ("👍👍 ok", ("👍", "👍", "ok")),

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from gradian_core.attribution.agreement import Agreement
 from gradian_core.attribution.clusters import summarise
 from gradian_core.config.models import ClusteringSection
 from gradian_core.findings import Finding, Severity
@@ -12,9 +13,8 @@ from gradian_core.report.model import FindingReport
 
 
 def agreement(spearman):
-    return AgreementReport(
-        engine="graddot", spearman=spearman, top_k=20, top_k_overlap=0.6, top_k_chance=0.02
-    )
+    found = Agreement(n=1000, spearman=spearman, k=20, overlap=0.6, chance=0.02)
+    return AgreementReport.of("graddot", found)
 
 
 def clusters(labels, scores):

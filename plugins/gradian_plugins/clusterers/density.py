@@ -27,7 +27,8 @@ class HdbscanClusterer:
     """Dense groups of similar texts; what lies between them is noise (label -1).
 
     Rows are of unit length, so Euclidean distance ranks pairs as cosine similarity does. Time
-    grows with the square of the number of rows: about 6 s for 8,000, half an hour for 100,000.
+    grows with the square of the number of rows: about 6 s for 8,000, a quarter of an hour for
+    100,000.
     """
 
     def __init__(self, config: HdbscanConfig) -> None:

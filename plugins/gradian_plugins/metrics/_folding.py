@@ -33,21 +33,22 @@ __all__ = ["fold", "occurs", "tokens"]
 _ACCENTS = re.compile(r"(?<=[^\u0300-\u036f\u0400-\u052f])[\u0300-\u036f]+|(?<=е)\u0308")
 _GROUP_SPACES = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 _LOOKALIKES = str.maketrans({"\u2212": "-", "\u2044": "/", "\u2019": "'"})
+_STRUCTURE = frozenset("{}[]")
+_UNSPACED_RANGES = (
+    "\u0e00-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f"
+    "\u31f0-\u31ff\u3400-\u9fff\uac00-\ud7ff\uf900-\ufaff"
+    "\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+)
+_UNSPACED = re.compile(f"[{_UNSPACED_RANGES}]")
 _NUMBER = re.compile(
-    r"""
-    (?:(?<![\w.)\]}-])-(?=\.?\d))?       # a sign; between words it is a hyphen
-    (?<!\w)
-    (?: (?:\d{1,3}(?:[,'_]\d{3})+(?!\d)  # digits in groups of three
-        | \d+) (?:\.\d+)*                # decimals, or a version
+    rf"""
+    (?:(?<![^\W_{_UNSPACED_RANGES}])(?<![.)\]}}-])-(?=\.?\d))?  # a sign; between words, a hyphen
+    (?<![^\W_{_UNSPACED_RANGES}])           # digits within a word belong to it
+    (?: (?:\d{{1,3}}(?:[,'_]\d{{3}})+(?!\d)  # digits in groups of three
+        | \d+) (?:\.\d+)*                  # decimals, or a version
       | (?<!\.)\.\d+ )
     """,
     re.VERBOSE,
-)
-_STRUCTURE = frozenset("{}[]")
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007"
-    "\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u9fff\uac00-\ud7ff\uf900-\ufaff"
-    "\U0001b000-\U0001b16f\U00020000-\U0003ffff]"
 )
 
 
@@ -71,9 +72,7 @@ def _canonical(text: str) -> str:
     text = "".join(_visible(text))
     text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     text = unicodedata.normalize("NFKC", _ACCENTS.sub("", text)).translate(_LOOKALIKES)
-    return "".join(
-        str(unicodedata.decimal(char)) if char.isdecimal() else char for char in text
-    )
+    return "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in text)
 
 
 def _visible(text: str) -> Iterator[str]:

@@ -1,0 +1,39 @@
+"""Declaring an engine imports nothing heavy, and the import strings lead somewhere."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+from gradian_core.specs import EngineSpec
+
+NAMES = ["datainf", "graddot", "tracin"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_spec_leads_to_engine_and_settings(name):
+    (spec,) = importlib.import_module(f"gradian_engines.{name}").gradian_engines()
+    assert isinstance(spec, EngineSpec)
+    assert spec.name == name
+    loaded = []
+    for target in (spec.factory, spec.config):
+        module, _, attribute = target.partition(":")
+        loaded.append(getattr(importlib.import_module(module), attribute))
+    factory, settings = loaded
+    assert hasattr(factory(settings()), "score_block")
+
+
+def test_declaring_imports_nothing_heavy():
+    code = (
+        "import sys\n"
+        + "".join(
+            f"import gradian_engines.{name} as m; list(m.gradian_engines())\n" for name in NAMES
+        )
+        + "heavy = {'numpy', 'torch', 'pydantic', 'h5py', 'transformers', 'sklearn'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

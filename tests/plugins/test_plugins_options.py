@@ -1,0 +1,60 @@
+"""Which settings reach which plugin."""
+
+from pydantic import BaseModel
+
+from gradian_core.config.models import Config
+from gradian_core.plugins.options import clusterer_options, engine_options
+
+
+class Damped(BaseModel):
+    lambda_scale: float = 0.1
+    seed: int = 0
+    extra_iterations: int = 1
+
+
+CONFIG = Config.model_validate(
+    {
+        "seed": 7,
+        "engine": {
+            "lambda_scale": 0.5,
+            "normalize_query": True,
+            "options": {"mine": {"extra_iterations": 3}, "other": {"x": 1}},
+        },
+        "clustering": {"n_clusters": 3},
+    }
+)
+
+
+def test_an_engine_gets_the_shared_settings_that_it_declares():
+    assert engine_options(CONFIG, "another", Damped) == {"lambda_scale": 0.5, "seed": 7}
+
+
+def test_its_own_options_are_added_and_win():
+    own = {"lambda_scale": 2.0, "extra_iterations": 3}
+    config = Config.model_validate({"engine": {"options": {"mine": own}}})
+    assert engine_options(config, "mine", Damped) == {"seed": 1234, **own}
+
+
+def test_options_of_an_engine_without_a_model_are_left_for_the_registry_to_refuse():
+    assert engine_options(CONFIG, "other", None) == {"x": 1}
+    assert engine_options(CONFIG, "another", None) == {}
+
+
+def test_names_of_plugins_are_not_settings():
+    class Greedy(BaseModel):
+        name: str = ""
+        cross_check: str = ""
+        options: dict = {}
+        method: str = ""
+
+    assert engine_options(CONFIG, "greedy", Greedy) == {}
+    assert clusterer_options(CONFIG, Greedy) == {}
+
+
+def test_a_clusterer_gets_what_it_declares():
+    class Means(BaseModel):
+        n_clusters: int = 8
+        seed: int = 0
+
+    assert clusterer_options(CONFIG, Means) == {"n_clusters": 3, "seed": 7}
+    assert clusterer_options(CONFIG, None) == {}
