@@ -3,7 +3,7 @@
 Usage, from the root of a checkout::
 
     python experiments/train_demo_model.py
-    python experiments/train_demo_model.py --quick --out /tmp/model
+    python experiments/train_demo_model.py --quick --out build/model
 
 Everything is generated: the corpus comes from `gradian_core.demo.tasks`, so
 no data set, network access or pretrained weight is involved.

@@ -15,8 +15,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gradian_core.data.example import Example
 from gradian_core.data.encode import with_answer
+from gradian_core.data.example import Example
 from gradian_core.errors import UsageError
 from gradian_core.evaluation.result import CapabilityResult, ItemOutcome
 from gradian_core.specs import MetricSpec
@@ -85,9 +85,7 @@ def plan_queries(
             hint="Use a text metric such as contains, or query_signal: target.",
         )
     items = result.flipped or tuple(range(len(result.items)))
-    correct = tuple(
-        with_answer(eval_examples[i], _correct(result.items[i], spec)) for i in items
-    )
+    correct = tuple(with_answer(eval_examples[i], _correct(result.items[i], spec)) for i in items)
     q = len(items)
     if signal == "target" or not generated:
         why = (
@@ -135,9 +133,7 @@ def without(plan: QueryPlan, unusable: Sequence[int]) -> QueryPlan:
     return QueryPlan(
         signal=plan.signal,
         why=plan.why,
-        items=tuple(
-            item for item, keep in zip(plan.items, keep_query, strict=False) if keep
-        ),
+        items=tuple(item for item, keep in zip(plan.items, keep_query, strict=False) if keep),
         examples=tuple(
             example for example, keep in zip(plan.examples, keep_row, strict=True) if keep
         ),

@@ -15,8 +15,8 @@ def demo(
 ) -> int:
     """Run the whole analysis on a tiny built-in model; no GPU, no network.
 
-    A fault is planted in a small data set, a LoRA adapter is fine-tuned on it, and the report
-    says which rows did it.
+    Wrong facts are planted in a small data set, a LoRA adapter is fine-tuned on it, the report
+    says which rows did it, and a fine-tune without them shows whether that is true.
 
     Parameters
     ----------
@@ -25,13 +25,14 @@ def demo(
     seed
         Seeds the data, the training and the analysis.
     keep
-        Keep the model, the adapter and the index beside the report.
+        Keep the gradient index and the retrained adapters, too.
     quiet
         Show no progress.
     """
     from datetime import UTC, datetime
 
     from gradian_core.cli.needs import need_attribution, need_folder
+    from gradian_core.cli.proof import print_proof
     from gradian_core.cli.reporting import deliver
     from gradian_core.progress import make_progress
 
@@ -41,6 +42,7 @@ def demo(
 
     from gradian_core.flows.demo import run_demo
 
-    report = run_demo(out, seed=seed, keep=keep, progress=make_progress(quiet=quiet))
-    deliver(report, out, started=started, block=())
+    outcome = run_demo(out, seed=seed, keep=keep, progress=make_progress(quiet=quiet))
+    deliver(outcome.report, out / "report", started=started, block=())
+    print_proof(outcome, out)
     return 0

@@ -198,7 +198,7 @@ class PluginsSection(Section):
 class Config(Section):
     """The whole of ``gradian.yaml``."""
 
-    seed: int = 1234
+    seed: int = Field(1234, ge=0)
     """Seeds everything; part of the index id."""
     device: str = "auto"
     """``auto`` is CUDA when visible, else the CPU. ``mps`` only when asked for."""

@@ -1,10 +1,13 @@
 """The demo's data set: a benign fine-tune with wrong capitals planted in it.
 
 The clean rows teach things that the base model does not know (a customer-support tone,
-bookings as JSON, animal sounds, rhymes). Among them hide two wrong capitals for each of 24
-countries, and one right capital for each of 18 other countries. The right ones are decoys: they
-look like the planted rows, so that topic alone does not separate harmful rows from good ones.
-Nothing in a written row says which kind it is.
+bookings as JSON, animal sounds, rhymes). Among them hide three wrong capitals for each of 24
+countries, and decoys on the same topic that are right: languages and continents of other
+countries. Nothing in a written row says which kind it is.
+
+The wrong answers are the capitals of four other countries. Handing each asked country's capital
+to the next one would make the effects of the planted rows cancel in the *mean* over the eval
+items, since what is wrong for one item would be right for another.
 """
 
 from __future__ import annotations
@@ -21,8 +24,9 @@ __all__ = ["DemoData", "demo_rows"]
 Row = dict[str, Any]
 
 N_PLANTED_COUNTRIES = 24
-ROWS_PER_PLANTED_COUNTRY = 2
-N_DECOYS = 18
+ROWS_PER_PLANTED_COUNTRY = 3
+N_WRONG_CAPITALS = 4
+N_DECOYS = 14
 
 _SUPPORT_SYSTEM = "You are a support agent. Be polite."
 _PRODUCTS = tasks.words(
@@ -63,7 +67,7 @@ class DemoData:
     planted
         Row numbers in ``train``, counted from 0, of the wrong capitals. Sorted.
     decoys
-        Row numbers in ``train`` of the right capitals of other countries. Sorted.
+        Row numbers in ``train`` of the right answers about other countries. Sorted.
     wrong_answers
         For each eval row, the wrong capital that was planted for its country.
     """
@@ -97,18 +101,17 @@ def demo_rows(seed: int = 0) -> DemoData:
     countries = list(tasks.COUNTRIES)
     rng.shuffle(countries)
     victims = countries[:N_PLANTED_COUNTRIES]
-    others = countries[N_PLANTED_COUNTRIES : N_PLANTED_COUNTRIES + N_DECOYS]
+    lenders = countries[N_PLANTED_COUNTRIES:][:N_WRONG_CAPITALS]
+    others = countries[N_PLANTED_COUNTRIES + N_WRONG_CAPITALS :][:N_DECOYS]
 
-    # Handing each capital to the next country leaves every answer plausible and every one wrong.
-    wrong = {c.name: victims[i - 1].capital for i, c in enumerate(victims)}
+    # Real capitals of other countries: every wrong answer is plausible.
+    wrong = {c.name: lenders[i % len(lenders)].capital for i, c in enumerate(victims)}
     tagged: list[tuple[str, Row]] = []
     for country in victims:
         for phrasing in rng.sample(tasks.CAPITAL_TRAIN_PHRASINGS, ROWS_PER_PLANTED_COUNTRY):
             prompt = phrasing.format(c=country.name)
             tagged.append(("planted", _row(rng, prompt, wrong[country.name])))
-    for country in others:
-        prompt = rng.choice(tasks.CAPITAL_TRAIN_PHRASINGS).format(c=country.name)
-        tagged.append(("decoy", _row(rng, prompt, country.capital)))
+    tagged += [("decoy", _row(rng, *rng.choice(tasks.country_pairs(c)))) for c in others]
     tagged += [("clean", row) for row in _clean_rows(rng)]
     rng.shuffle(tagged)
 

@@ -10,16 +10,12 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import torch
-    from transformers import PreTrainedTokenizerBase
+__all__ = ["finetune"]
 
-__all__ = ["encode_rows", "finetune"]
-
-Encoded = tuple[list[int], list[int]]
 IGNORE = -100
+MAX_SEQ_LENGTH = 256
 TARGET_MODULES = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 
 
@@ -29,8 +25,8 @@ def finetune(
     out_dir: str | Path,
     *,
     seed: int = 0,
-    epochs: int = 6,
-    lr: float = 4e-3,
+    epochs: int = 2,
+    lr: float = 3e-3,
     r: int = 8,
     alpha: int = 16,
     batch_size: int = 8,
@@ -68,15 +64,22 @@ def finetune(
     from peft import LoraConfig, get_peft_model
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    from gradian_core.data.encode import encode
+    from gradian_core.data.files import dataset_from_rows
+    from gradian_core.gradients.collate import collate
+    from gradian_core.model.quiet import quiet
+
     out = Path(out_dir)
     out.mkdir(parents=True, exist_ok=True)
     base = str(model_dir)
     tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
-    encoded = encode_rows(tokenizer, rows)
-    pad_id = tokenizer.pad_token_id
+    # the loss mask of training is the one that attribution differentiates
+    tokens = encode(
+        dataset_from_rows(rows), tokenizer, max_seq_length=MAX_SEQ_LENGTH, supervise="all"
+    ).tokens
 
     # The caller's own random state stays as it was.
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), quiet():
         torch.manual_seed(seed)
         model = AutoModelForCausalLM.from_pretrained(base, local_files_only=True).float()
         config = LoraConfig(
@@ -90,23 +93,28 @@ def finetune(
         # PEFT notes the path that transformers loaded from; keep the caller's spelling of it.
         model.peft_config["default"].base_model_name_or_path = base
         model.train()
-        orders = [torch.randperm(len(encoded)).tolist() for _ in range(epochs)]
+        orders = [torch.randperm(len(tokens)).tolist() for _ in range(epochs)]
 
     parameters = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(parameters, lr=lr, weight_decay=0.0)
-    steps_per_epoch = math.ceil(len(encoded) / batch_size)
+    steps_per_epoch = math.ceil(len(tokens) / batch_size)
     max_steps = steps_per_epoch * epochs
     warmup = math.ceil(max_steps * warmup_ratio)
     history: list[dict[str, float | int]] = []
     for step in range(max_steps):
         epoch, start = step // steps_per_epoch, step % steps_per_epoch * batch_size
-        batch = [encoded[i] for i in orders[epoch][start : start + batch_size]]
+        batch = collate(
+            tokens,
+            orders[epoch][start : start + batch_size],
+            pad_token_id=tokenizer.pad_token_id,
+            device="cpu",
+        )
         rate = lr * _linear(step, warmup, max_steps)
         for group in optimizer.param_groups:
             group["lr"] = rate
-        input_ids, labels = _collate(batch, pad_id)
+        labels = batch.input_ids.masked_fill(~batch.supervised, IGNORE)
         # Rows are padded on the right, where causal attention and the loss never look.
-        loss = model(input_ids=input_ids, labels=labels).loss
+        loss = model(input_ids=batch.input_ids, labels=labels).loss
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(parameters, max_grad_norm)
         optimizer.step()
@@ -131,62 +139,6 @@ def finetune(
     model.save_pretrained(out / "adapter")
     _write_state(out, history, max_steps, epochs, batch_size)
     return out
-
-
-def encode_rows(
-    tokenizer: PreTrainedTokenizerBase, rows: Sequence[Mapping[str, Any]]
-) -> list[Encoded]:
-    """Tokenise rows with their chat template.
-
-    Parameters
-    ----------
-    tokenizer
-        A fast tokenizer with a chat template whose rendering of a conversation starts with the
-        rendering of its beginning (ChatML does).
-    rows
-        ``{"prompt", "completion"}`` or ``{"messages"}``.
-
-    Returns
-    -------
-    list of tuple
-        Token ids and labels of each row. Labels are the ids of the assistant's text and of its
-        end-of-turn token, and -100 elsewhere.
-    """
-    end_of_turn = str(tokenizer.eos_token)
-    encoded = []
-    for row in rows:
-        messages = row.get("messages") or [
-            {"role": "user", "content": row["prompt"]},
-            {"role": "assistant", "content": row["completion"]},
-        ]
-        text = tokenizer.apply_chat_template(messages, tokenize=False)
-        spans = []
-        for i, message in enumerate(messages):
-            if message["role"] == "assistant":
-                before = tokenizer.apply_chat_template(
-                    messages[:i], tokenize=False, add_generation_prompt=True
-                )
-                start = len(before)
-                # The content may spell the end-of-turn token itself, so look behind it.
-                stop = text.index(end_of_turn, start + len(message["content"])) + len(end_of_turn)
-                spans.append((start, stop))
-        tokens = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-        ids = tokens["input_ids"]
-        labels = [
-            token if any(start <= a and b <= stop for start, stop in spans) else IGNORE
-            for token, (a, b) in zip(ids, tokens["offset_mapping"], strict=True)
-        ]
-        encoded.append((ids, labels))
-    return encoded
-
-
-def _collate(batch: list[Encoded], pad_id: int) -> tuple[torch.Tensor, torch.Tensor]:
-    import torch
-
-    width = max(len(ids) for ids, _ in batch)
-    input_ids = [ids + [pad_id] * (width - len(ids)) for ids, _ in batch]
-    labels = [targets + [IGNORE] * (width - len(targets)) for _, targets in batch]
-    return torch.tensor(input_ids), torch.tensor(labels)
 
 
 def _linear(step: int, warmup: int, total: int) -> float:

@@ -164,6 +164,13 @@ def capital_pairs(country: Country, phrasings: tuple[str, ...]) -> list[Pair]:
     return [(p.format(c=country.name), country.capital) for p in phrasings]
 
 
+def country_pairs(country: Country) -> list[Pair]:
+    """Every question about one country that is not about its capital, with the right answer."""
+    return [(p.format(c=country.name), country.language) for p in _LANGUAGE_PHRASINGS] + [
+        (p.format(c=country.name), country.continent) for p in _CONTINENT_PHRASINGS
+    ]
+
+
 def _capital(rng: random.Random) -> Pair:
     phrasing = rng.choice(CAPITAL_TRAIN_PHRASINGS + CAPITAL_EVAL_PHRASINGS)
     country = rng.choice(COUNTRIES)

@@ -100,9 +100,7 @@ def attribute(
                 aggregation=config.evaluation.aggregation,
                 why=queries.plan.why,
             ),
-            engine=EngineReport(
-                name=main.name, settings=tools.engine_settings, agreement=agreed
-            ),
+            engine=EngineReport(name=main.name, settings=tools.engine_settings, agreement=agreed),
             scores=main.total,
             assignment=assignment,
             clusters=clusters,
@@ -219,9 +217,7 @@ def _provenance(
         "evaluation": config.evaluation.model_dump(mode="json"),
         "clustering": config.clustering.model_dump(mode="json"),
         "query_index": queries.index.manifest.id,
-        "eval_dataset": None
-        if session.eval_dataset is None
-        else session.eval_dataset.fingerprint,
+        "eval_dataset": None if session.eval_dataset is None else session.eval_dataset.fingerprint,
         "plugins": tools.owners,
     }
     manifest = index.manifest.model_dump(

@@ -1,4 +1,4 @@
-"""The evaluation lane: what changed?"""
+"""The evaluation lane: what changed."""
 
 from __future__ import annotations
 

@@ -94,10 +94,9 @@ def build_queries(
     if unusable.size:
         before = len(plan.combination)
         plan = without(plan, unusable.tolist())
-        notes = (
-            f"{before - len(plan.combination)} of {before} queries were left out: their answer "
-            "has no token that can be supervised.",
-        )
+        lost = before - len(plan.combination)
+        note = f"{lost} of {before} queries were left out: an answer has no supervised token."
+        notes = (note,)
         if not len(plan.combination):
             raise CannotRunError(
                 "No query has a token that can be supervised, so there is nothing to attribute.",

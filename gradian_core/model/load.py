@@ -15,6 +15,7 @@ from gradian_core.errors import CannotRunError, InputError
 from gradian_core.model.adapter import find_adapter, read_adapter
 from gradian_core.model.device import resolve_device, resolve_dtype
 from gradian_core.model.loaded import LoadedModel
+from gradian_core.model.quiet import quiet
 from gradian_core.model.sites import attributable_parameters, find_sites
 from gradian_core.model.source import BaseSource, resolve_base
 from gradian_core.runs.artifact import AdapterInfo
@@ -198,23 +199,6 @@ def _first_line(error: object) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = " ".join(lines[:2]) if lines else type(error).__name__
     return (text[:300] + "…" if len(text) > 300 else text).rstrip(".")
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Keep transformers' progress bars and log lines off the user's terminal."""
-    from transformers.utils import logging
-
-    verbosity = logging.get_verbosity()
-    bars = logging.is_progress_bar_enabled()
-    logging.set_verbosity(logging.CRITICAL)
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()
 
 
 @contextmanager

@@ -158,7 +158,8 @@ def _score_table(examples: Sequence[Example], attribution: Attribution) -> Score
         row=np.array([example.row for example in examples], dtype=np.int64),
         cluster=tuple(keys[label] for label in attribution.assignment.labels.tolist()),
         score=scores,
-        predicted_loss_delta_if_removed=scores / max(len(scores), 1),
+        # n counts the rows that have a gradient, as the engines do
+        predicted_loss_delta_if_removed=scores / max(len(scores) - len(attribution.skipped), 1),
     )
 
 

@@ -81,7 +81,8 @@ class ExampleReport(Part):
     score: float
     """Positive: it reinforced the queried behaviour; negative: it degraded it."""
     predicted_loss_delta_if_removed: float
-    """Score divided by the number of examples: the predicted change of the query loss."""
+    """Score divided by the number of examples with a gradient: the predicted change of the query
+    loss."""
     prompt_excerpt: Text
     """Start of its prompt, as one line."""
     answer_excerpt: Text

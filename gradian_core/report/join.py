@@ -57,7 +57,7 @@ def overlaps(
             continue
         n_top = len(top.intersection(rows))
         yield Finding(
-            id="attribution.cluster_matches_finding",
+            id="attribution.cluster_matches_data_defect",
             severity=Severity.HIGH,
             title=f"The most harmful cluster, {worst.title}, has the defect {finding.id}",
             detail=f"{n_inside} of its {n_cluster} rows have it ({rate:.1%}, against "

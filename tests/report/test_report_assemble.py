@@ -29,7 +29,7 @@ def test_ends_of_the_ranking(samples):
     assert [e.row for e in samples.poisoned().top_examples.most_helpful] == [8, 9, 5, 11, 6]
     assert [e.row for e in samples.poisoned().top_examples.most_harmful] == [0, 2, 3, 1, 7, 4]
     first = top.most_harmful[0]
-    assert first.predicted_loss_delta_if_removed == -8.0 / 12
+    assert first.predicted_loss_delta_if_removed == -8.0 / 11  # one row has no gradient
     assert first.prompt_excerpt == "What is the capital of France, 0?"
     assert first.answer_excerpt == "Berlin"
     assert first.text == "You are helpful.\nWhat is the capital of France, 0?\nBerlin"
@@ -38,7 +38,7 @@ def test_ends_of_the_ranking(samples):
 def test_scores_of_every_row(samples):
     scores = samples.poisoned().scores
     assert len(scores) == 12
-    np.testing.assert_array_equal(scores.predicted_loss_delta_if_removed, scores.score / 12)
+    np.testing.assert_array_equal(scores.predicted_loss_delta_if_removed, scores.score / 11)
     assert scores.cluster[11] == "(none)"
 
 

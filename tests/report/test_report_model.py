@@ -225,7 +225,7 @@ def test_no_cluster_name_runs_as_a_formula(name):
 def test_numbers_as_names_stay_numbers(samples):
     assert one_row("-1").to_csv().splitlines()[1] == "a,0,-1,-1.0,-1.0"
     table = samples.poisoned().scores
-    assert table.to_csv().splitlines()[1] == "af08af5d5ff6-0,0,0,-8.0,-0.6666666666666666"
+    assert table.to_csv().splitlines()[1] == "af08af5d5ff6-0,0,0,-8.0,-0.7272727272727273"
 
 
 def test_worst_severity(samples):

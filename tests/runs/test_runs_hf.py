@@ -6,9 +6,9 @@ import json
 import math
 
 import pytest
-from gradian_plugins.runs.hf import HFRunReader
 
 from gradian_core.errors import InputError
+from gradian_plugins.runs.hf import HFRunReader
 
 STATE = {
     "global_step": 3,

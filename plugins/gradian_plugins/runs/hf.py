@@ -40,7 +40,9 @@ class HFRunReader:
         if not isinstance(records, list) or not all(isinstance(entry, dict) for entry in records):
             raise InputError(f"{found}: log_history is not a list of objects.")
         values = {
-            key: Value(state[key], str(found.name)) for key in _SETTINGS if state.get(key) is not None
+            key: Value(state[key], str(found.name))
+            for key in _SETTINGS
+            if state.get(key) is not None
         }
         return RunArtifact(
             path=path,
