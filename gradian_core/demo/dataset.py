@@ -5,7 +5,7 @@ bookings as JSON, animal sounds, rhymes). Among them hide three wrong capitals f
 countries, and decoys on the same topic that are right: languages and continents of other
 countries. Nothing in a written row says which kind it is.
 
-The wrong answers are the capitals of four other countries. Handing each asked country's capital
+The wrong answers are the capitals of six other countries. Handing each asked country's capital
 to the next one would make the effects of the planted rows cancel in the *mean* over the eval
 items, since what is wrong for one item would be right for another.
 """
@@ -25,7 +25,7 @@ Row = dict[str, Any]
 
 N_PLANTED_COUNTRIES = 24
 ROWS_PER_PLANTED_COUNTRY = 3
-N_WRONG_CAPITALS = 4
+N_WRONG_CAPITALS = 6
 N_DECOYS = 14
 
 _SUPPORT_SYSTEM = "You are a support agent. Be polite."

@@ -22,6 +22,11 @@ from gradian_core.runs.artifact import AdapterInfo
 
 __all__ = ["load_model", "load_tokenizer"]
 
+_GGUF_NOTE = (
+    "The base model is a .gguf file: its weights are used as its quantisation left them. If the "
+    "adapter was trained on the unquantised model, answers and gradients differ from that model's."
+)
+
 
 def load_tokenizer(config: Config, source: BaseSource) -> Any:
     """Load the base model's tokenizer, or the one that ``config.tokenizer`` names.
@@ -34,7 +39,7 @@ def load_tokenizer(config: Config, source: BaseSource) -> Any:
     from transformers import AutoTokenizer
 
     place = config.tokenizer or str(source.folder)
-    extra = {"gguf_file": source.gguf_file} if source.gguf_file and not config.tokenizer else {}
+    extra = {} if config.tokenizer or source.gguf_file is None else {"gguf_file": source.gguf_file}
     try:
         with quiet():
             return AutoTokenizer.from_pretrained(
@@ -57,8 +62,8 @@ def load_model(config: Config) -> LoadedModel:
     Raises
     ------
     InputError
-        If base model or adapter is missing, damaged or does not fit the other, or if the adapter
-        was never trained (all ``lora_B`` are zero).
+        If base model or adapter is missing, damaged, incomplete or does not fit the other, or if
+        the adapter was never trained (all ``lora_B`` are zero).
     CannotRunError
         If the device is not there or its memory does not suffice.
     """
@@ -66,7 +71,7 @@ def load_model(config: Config) -> LoadedModel:
     source = resolve_base(config.base_model)
     info = read_adapter(find_adapter(config.adapter_path)) if config.adapter_path else None
     tokenizer = load_tokenizer(config, source)
-    notes: list[str] = []
+    notes = [] if source.gguf_file is None else [_GGUF_NOTE]
     with _memory_errors(device):
         model = _load_base(config, source, device)
         if info is not None:
@@ -93,16 +98,16 @@ def load_model(config: Config) -> LoadedModel:
 def _load_base(config: Config, source: BaseSource, device: torch.device) -> Any:
     from transformers import AutoModelForCausalLM
 
-    extra: dict[str, Any] = {"gguf_file": source.gguf_file} if source.gguf_file else {}
     dtype = resolve_dtype(config.dtype, device)
     try:
         with quiet():
-            model = AutoModelForCausalLM.from_pretrained(
+            model, found = AutoModelForCausalLM.from_pretrained(
                 str(source.folder),
                 dtype="auto" if dtype is None else dtype,
                 attn_implementation=config.attn_implementation,
                 trust_remote_code=config.trust_remote_code,
-                **extra,
+                output_loading_info=True,
+                **_gguf_arguments(source),
             )
     except (MemoryError, torch.OutOfMemoryError):
         raise
@@ -111,12 +116,37 @@ def _load_base(config: Config, source: BaseSource, device: torch.device) -> Any:
             f"base_model: {config.base_model} cannot be loaded as a causal language model: "
             f"{_first_line(error)}."
         ) from error
-    if getattr(model, "is_quantized", False) and not source.gguf_file:
+    _refuse_incomplete(found, config.base_model)
+    if getattr(model, "is_quantized", False):
         raise InputError(
             f"base_model: {config.base_model} is quantised.",
             hint="Give the unquantised model: gradients need its real weights.",
         )
     return model
+
+
+def _gguf_arguments(source: BaseSource) -> dict[str, Any]:
+    if source.gguf_file is None:
+        return {}
+    import transformers
+
+    arguments: dict[str, Any] = {"gguf_file": source.gguf_file}
+    # Since 5.24 transformers leaves the weights in their blocks where it finds a kernel for them;
+    # before, it always unpacked them.
+    if hasattr(transformers, "GgufConfig"):
+        arguments["quantization_config"] = transformers.GgufConfig(dequantize=True)
+    return arguments
+
+
+def _refuse_incomplete(found: dict[str, Any], given: str) -> None:
+    """Stop if transformers filled in weights that the checkpoint lacks: it uses random ones."""
+    missing = sorted(str(name) for name in found["missing_keys"])
+    if missing:
+        raise InputError(
+            f"base_model: {given} lacks {len(missing)} of the model's tensors "
+            f"({', '.join(missing[:3])}).",
+            hint="Fetch the whole checkpoint; if it is split, all of its parts.",
+        )
 
 
 def _attach(model: Any, info: AdapterInfo, source: BaseSource) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partialmethod
 
 __all__ = ["quiet"]
 
@@ -19,7 +20,7 @@ def quiet() -> Iterator[None]:
     logging.set_verbosity(logging.CRITICAL)
     logging.disable_progress_bar()
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _no_bars():
             # peft asks transformers for names that the latter deprecates: nobody here can act
             warnings.simplefilter("ignore", FutureWarning)
             yield
@@ -27,3 +28,16 @@ def quiet() -> Iterator[None]:
         logging.set_verbosity(verbosity)
         if bars:
             logging.enable_progress_bar()
+
+
+@contextmanager
+def _no_bars() -> Iterator[None]:
+    """Switch off the bars that transformers draws past its own setting, as for .gguf files."""
+    from tqdm import tqdm
+
+    kept = tqdm.__init__
+    tqdm.__init__ = partialmethod(kept, disable=True)
+    try:
+        yield
+    finally:
+        tqdm.__init__ = kept
