@@ -1,14 +1,22 @@
 """How an audit check is written.
 
 A check is a function whose parameter *names* are the facts it needs, from a closed vocabulary
-(:data:`FACTS`). It yields findings, or nothing when all is well::
+(:data:`FACTS`); parameters with the default None are facts that it uses if they are there. It
+yields findings, or nothing when all is well, and raises
+:class:`gradian_core.audit.facts.NotAssessed` where it cannot judge::
 
     from collections.abc import Iterator
 
+    from gradian_core.audit.samples import rows
     from gradian_core.check import check
     from gradian_core.findings import Finding, Severity
 
-    @check(severity=Severity.LOW, since="0.1")
+    @check(
+        severity=Severity.LOW,
+        since="0.1",
+        trips=lambda: {"examples": rows(n=3)},
+        clean=lambda: {"examples": rows(n=50)},
+    )
     def tiny_dataset(examples) -> Iterator[Finding]:
         \"\"\"Dataset too small for reliable attribution.\"\"\"
         if len(examples) < 20:
@@ -22,8 +30,9 @@ A check is a function whose parameter *names* are the facts it needs, from a clo
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from gradian_core.errors import PluginError
 from gradian_core.findings import Finding, Severity
@@ -45,16 +54,39 @@ FACTS = frozenset(
 """Facts that a check may ask for by naming them as parameters."""
 
 CheckFunction = Callable[..., Iterable[Finding]]
+Facts = Mapping[str, Any]
+Sample = Callable[[], Facts]
+"""Builds the facts of a small example, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check function with what its decorator declared."""
+    """A check function with what its decorator declared.
+
+    Parameters
+    ----------
+    function
+        The check.
+    severity
+        The worst severity that it can give.
+    since
+        Version in which it appeared.
+    needs
+        Facts that it cannot do without.
+    wants
+        Facts that it uses where they are there: parameters with the default None.
+    trips, clean
+        Small examples on which it must find something, and nothing. They are tests and
+        documentation at once.
+    """
 
     function: CheckFunction
     severity: Severity
     since: str
     needs: tuple[str, ...]
+    wants: tuple[str, ...]
+    trips: Sample
+    clean: Sample
 
     @property
     def name(self) -> str:
@@ -68,10 +100,13 @@ class Check:
 
     def __call__(self, **facts: object) -> Iterable[Finding]:
         """Run the check on the facts it named."""
-        return self.function(**{name: facts[name] for name in self.needs})
+        wanted = {name: facts.get(name) for name in self.wants}
+        return self.function(**{name: facts[name] for name in self.needs}, **wanted)
 
 
-def check(*, severity: Severity, since: str) -> Callable[[CheckFunction], Check]:
+def check(
+    *, severity: Severity, since: str, trips: Sample, clean: Sample
+) -> Callable[[CheckFunction], Check]:
     """Declare a function as an audit check.
 
     Parameters
@@ -80,6 +115,8 @@ def check(*, severity: Severity, since: str) -> Callable[[CheckFunction], Check]
         The worst severity that the check can give.
     since
         Version in which it appeared.
+    trips, clean
+        Build facts on which the check finds something, and nothing.
 
     Raises
     ------
@@ -88,8 +125,10 @@ def check(*, severity: Severity, since: str) -> Callable[[CheckFunction], Check]
     """
 
     def declare(function: CheckFunction) -> Check:
-        needs = tuple(inspect.signature(function).parameters)
-        unknown = [name for name in needs if name not in FACTS]
+        parameters = inspect.signature(function).parameters
+        needs = tuple(n for n, p in parameters.items() if p.default is p.empty)
+        wants = tuple(n for n, p in parameters.items() if p.default is not p.empty)
+        unknown = [name for name in parameters if name not in FACTS]
         owner = f"{function.__module__}:{function.__name__}"
         if unknown:
             raise PluginError(
@@ -99,6 +138,6 @@ def check(*, severity: Severity, since: str) -> Callable[[CheckFunction], Check]
             )
         if not inspect.getdoc(function):
             raise PluginError(f"Check {function.__name__} has no docstring.", owner=owner)
-        return Check(function, severity, since, needs)
+        return Check(function, severity, since, needs, wants, trips, clean)
 
     return declare

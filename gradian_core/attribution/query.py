@@ -21,7 +21,14 @@ from gradian_core.errors import UsageError
 from gradian_core.evaluation.result import CapabilityResult, ItemOutcome
 from gradian_core.specs import MetricSpec
 
-__all__ = ["FALLBACK_ROWS", "QueryPlan", "plan_queries", "plan_without_target"]
+__all__ = [
+    "FALLBACK_ROWS",
+    "QueryPlan",
+    "plan_queries",
+    "plan_without_target",
+    "refuse_signal",
+    "without",
+]
 
 FALLBACK_ROWS = 8
 """Training rows that stand in for a query where there is no eval set."""
@@ -53,6 +60,22 @@ class QueryPlan:
     combination: NDArray[np.float64]
 
 
+def refuse_signal(spec: MetricSpec, signal: str) -> None:
+    """Refuse a contrast with a metric that generates no answers; known before any is measured.
+
+    Raises
+    ------
+    UsageError
+        If they do not go together.
+    """
+    if signal == "contrastive" and spec.needs == "likelihood":
+        raise UsageError(
+            f"evaluation.query_signal: contrastive needs generated answers, and the metric "
+            f"{spec.name} generates none.",
+            hint="Use a text metric such as contains, or query_signal: target.",
+        )
+
+
 def plan_queries(
     result: CapabilityResult,
     eval_examples: Sequence[Example],
@@ -77,13 +100,8 @@ def plan_queries(
     UsageError
         If a contrast is asked for and nothing was generated to contrast with.
     """
+    refuse_signal(spec, signal)
     generated = all(item.tuned_output is not None for item in result.items)
-    if signal == "contrastive" and not generated:
-        raise UsageError(
-            f"evaluation.query_signal: contrastive needs generated answers, and the metric "
-            f"{result.metric} generates none.",
-            hint="Use a text metric such as contains, or query_signal: target.",
-        )
     items = result.flipped or tuple(range(len(result.items)))
     correct = tuple(with_answer(eval_examples[i], _correct(result.items[i], spec)) for i in items)
     q = len(items)
@@ -112,7 +130,7 @@ def plan_queries(
 
 def plan_without_target(train_examples: Sequence[Example]) -> QueryPlan:
     """Let the first training rows stand in for a capability: a smoke test, not a diagnosis."""
-    chosen = tuple(train_examples[i] for i in range(min(FALLBACK_ROWS, len(train_examples))))
+    chosen = tuple(train_examples[:FALLBACK_ROWS])
     return QueryPlan(
         signal="target",
         why="There is no eval data set, so the first training rows stand in for it.",

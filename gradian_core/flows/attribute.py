@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from gradian_core.attribution.agreement import agreement
 from gradian_core.attribution.clusters import ClusterSummary, summarise
 from gradian_core.attribution.embed import Embedder
+from gradian_core.attribution.query import refuse_signal
 from gradian_core.config.models import Config
 from gradian_core.data.encode import Encoded
 from gradian_core.data.tokens import Supervision
@@ -16,11 +17,18 @@ from gradian_core.evaluation.result import CapabilityResult
 from gradian_core.findings import Finding
 from gradian_core.flows.evaluate import measure_capability
 from gradian_core.flows.index import encode_training_data, training_index
-from gradian_core.flows.score import EngineRun, PlannedQueries, build_queries, run_engine
+from gradian_core.flows.score import (
+    EngineRun,
+    PlannedQueries,
+    build_queries,
+    last_learning_rate,
+    run_engine,
+)
 from gradian_core.flows.session import Session
 from gradian_core.flows.tools import Tools, resolve_tools
 from gradian_core.index.address import result_id
 from gradian_core.index.reader import GradientIndex
+from gradian_core.plugins.failure import guard
 from gradian_core.progress import NoProgress, Progress
 from gradian_core.protocols import ClusterAssignment, ClusterTask
 from gradian_core.report import findings as say
@@ -48,7 +56,7 @@ def attribute(
     capability
         Name of the capability, for the report.
     force
-        Build the gradient index again even if it exists.
+        Take the gradients again even if they are in the cache.
     progress
         Where to report; silent if None.
 
@@ -66,13 +74,15 @@ def attribute(
     # everything that can be refused cheaply comes before anything that takes time
     tools = resolve_tools(session)
     _ = session.adapter, session.dataset, session.eval_dataset, session.source, session.run
+    if session.eval_dataset is not None:
+        refuse_signal(tools.metric_spec, config.evaluation.query_signal)
     encoded = encode_training_data(session)
     measured = (
         measure_capability(session, tools.metric, tools.metric_spec, name=capability)
         if session.eval_dataset is not None
         else None
     )
-    queries = build_queries(session, measured, tools.metric_spec)
+    queries = build_queries(session, measured, tools.metric_spec, encoded, force=force)
     index = training_index(session, encoded, force=force)
     main = run_engine(session, tools.engine_name, tools.engine, index, queries)
     check = (
@@ -115,7 +125,7 @@ def attribute(
             *session.dataset.notes,
             *(session.eval_dataset.notes if session.eval_dataset is not None else ()),
             *encoded.notes,
-            *index.notes,
+            *index.manifest.notes,
             *queries.notes,
             *main.scores.notes,
             *notes,
@@ -144,14 +154,15 @@ def _assign(
 ) -> tuple[ClusterAssignment, tuple[str, ...]]:
     embedder = Embedder(texts, session.config.clustering, session.config.seed)
     with session.progress.task("Clustering", 1) as task:
-        assignment = tools.clusterer.cluster(
-            ClusterTask(
-                texts=texts,
-                declared=[example.cluster for example in session.dataset],
-                embed=embedder,
-                seed=session.config.seed,
+        with guard(tools.owners["clusterer"], f"Clusterer {session.config.clustering.method}"):
+            assignment = tools.clusterer.cluster(
+                ClusterTask(
+                    texts=texts,
+                    declared=[example.cluster for example in session.dataset],
+                    embed=embedder,
+                    seed=session.config.seed,
+                )
             )
-        )
         task.advance()
     return assignment, embedder.notes
 
@@ -186,6 +197,7 @@ def _engine_findings(
     for run in (main, check):
         if run is not None:
             yield from (say.engine_caveat(run.name, caveat) for caveat in run.scores.caveats)
+    yield from _given(say.uncalibrated_scale(main.total, int(main.scores.scored.sum())))
     if agreed is not None:
         yield from _given(say.engine_disagreement(main.name, agreed))
 
@@ -210,6 +222,7 @@ def _provenance(
         "seed": config.seed,
         "loss_reduction": config.grads.loss_reduction,
         "normalization": config.grads.normalization,
+        "learning_rate": last_learning_rate(session.run),
         "engine": {"name": tools.engine_name, **tools.engine_settings},
         "cross_check": None
         if tools.check_name is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gradian_core.errors import CannotRunError
 from gradian_core.evaluation.cache import find_result, result_path, save_result
 from gradian_core.evaluation.measure import measure
@@ -30,12 +32,11 @@ def measure_capability(
             "evaluation": config.evaluation.model_dump(
                 mode="json", exclude={"query_signal", "aggregation", "require_significant"}
             ),
-            "name": name,
         },
     )
     cached = find_result(path)
     if cached is not None:
-        return cached
+        return replace(cached, name=name)
     from gradian_core.model.device import deterministic
 
     loaded = session.model

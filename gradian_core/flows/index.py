@@ -8,6 +8,7 @@ from pathlib import Path
 from gradian_core.config.models import Config
 from gradian_core.data.cache import encode_cached
 from gradian_core.data.encode import Encoded
+from gradian_core.errors import InputError
 from gradian_core.flows.session import Session, counted
 from gradian_core.index.address import index_id
 from gradian_core.index.build import build, is_complete
@@ -51,14 +52,27 @@ def build_index(
 
 
 def encode_training_data(session: Session) -> Encoded:
-    """Tokenise the training data, or take the tokens from the cache."""
-    return encode_cached(
+    """Tokenise the training data, or take the tokens from the cache.
+
+    Raises
+    ------
+    InputError
+        If no row has a supervised token: before a model is loaded for nothing.
+    """
+    encoded = encode_cached(
         session.dataset,
         session.tokenizer,
         max_seq_length=session.config.grads.max_seq_length,
         supervise="all",
         cache_dir=session.cache,
     )
+    if not encoded.tokens.supervised_counts.any():
+        raise InputError(
+            f"None of the {len(session.dataset)} rows of {session.dataset.path} has a supervised "
+            "token, so there is no gradient.",
+            hint="Check the prompt and answer fields, the chat template and grads.max_seq_length.",
+        )
+    return encoded
 
 
 def training_index(session: Session, encoded: Encoded, *, force: bool) -> GradientIndex:
@@ -70,8 +84,8 @@ def training_index(session: Session, encoded: Encoded, *, force: bool) -> Gradie
         session.cache / "index",
         description="Training gradients",
         provenance={
-            "base_model": session.config.base_model,
-            "adapter": session.adapter.name,
+            "base_model": session.source.name,
+            "adapter": session.adapter.resolve().name,
             "dataset": Path(session.config.dataset or "").name,
         },
         force=force,
@@ -113,14 +127,13 @@ def open_or_build(
             return GradientIndex.open(folder)
         except DamagedIndexError:
             pass  # the build below repairs it and says so
-    from gradian_core.gradients.capture import make_capture, verify_capture
+    from gradian_core.gradients.capture import verify_capture
     from gradian_core.model.device import deterministic
 
-    loaded, grads = session.model, session.config.grads
+    loaded, capture, grads = session.model, session.capture, session.config.grads
     with deterministic(session.config.seed), counted(session.progress, description) as report:
-        capture = make_capture(loaded, grads)
         verify_capture(capture, loaded, grads, encoded.tokens)
-        return build(
+        index = build(
             folder,
             inputs,
             encoded.tokens,
@@ -135,3 +148,7 @@ def open_or_build(
             force=force,
             progress=report,
         )
+    # what was resumed or repaired is news for the user and not a property of the result
+    for note in index.notes[len(index.manifest.notes) :]:
+        session.progress.message(note)
+    return index

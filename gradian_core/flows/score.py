@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradian_core.attribution.query import (
+    FALLBACK_ROWS,
     QueryPlan,
     plan_queries,
     plan_without_target,
@@ -25,7 +27,7 @@ from gradian_core.protocols import BlockEngine
 from gradian_core.runs.artifact import RunArtifact
 from gradian_core.specs import MetricSpec
 
-__all__ = ["EngineRun", "PlannedQueries", "build_queries", "run_engine"]
+__all__ = ["EngineRun", "PlannedQueries", "build_queries", "last_learning_rate", "run_engine"]
 
 _NO_LIMIT = 1 << 20
 """Queries are not truncated: the evaluation has already refused what does not fit."""
@@ -70,9 +72,27 @@ class EngineRun:
 
 
 def build_queries(
-    session: Session, measured: CapabilityResult | None, spec: MetricSpec
+    session: Session,
+    measured: CapabilityResult | None,
+    spec: MetricSpec,
+    training: Encoded,
+    *,
+    force: bool = False,
 ) -> PlannedQueries:
     """Plan the queries and take their gradients, or find them in the cache.
+
+    Parameters
+    ----------
+    session
+        The run.
+    measured
+        The capability; None where training rows stand in for it.
+    spec
+        Its metric.
+    training
+        The training rows.
+    force
+        Take the gradients again even if they are there.
 
     Raises
     ------
@@ -81,7 +101,8 @@ def build_queries(
     """
     grads = session.config.grads
     if measured is None or session.eval_dataset is None:
-        plan = plan_without_target(session.dataset)
+        usable = np.flatnonzero(training.tokens.supervised_counts)
+        plan = plan_without_target([session.dataset[i] for i in usable[:FALLBACK_ROWS].tolist()])
         limit = grads.max_seq_length
     else:
         plan = plan_queries(
@@ -110,6 +131,7 @@ def build_queries(
         session.cache / "queries",
         description="Query gradients",
         provenance={"queries": f"{len(plan.combination)} {plan.signal}"},
+        force=force,
     )
     return PlannedQueries(plan=plan, index=index, notes=(*encoded.notes, *notes))
 
@@ -135,7 +157,7 @@ def run_engine(
             loss_reduction=config.grads.loss_reduction,
             normalization=config.grads.normalization,
             memory_limit_mb=config.engine.memory_limit_mb,
-            learning_rate=_learning_rate(session.run),
+            learning_rate=last_learning_rate(session.run),
             owner=session.registry.engines[name].owner,
             progress=report,
         )
@@ -144,7 +166,7 @@ def run_engine(
     )
 
 
-def _learning_rate(run: RunArtifact | None) -> float | None:
+def last_learning_rate(run: RunArtifact | None) -> float | None:
     """Return the last learning rate in the log that is not zero.
 
     A schedule that ends at zero logs a zero for its last step, which scales every score away.
@@ -152,5 +174,5 @@ def _learning_rate(run: RunArtifact | None) -> float | None:
     if run is None or run.log is None:
         return None
     rates = [record.get("learning_rate") for record in run.log.records]
-    known = [float(rate) for rate in rates if isinstance(rate, int | float) and rate > 0]
+    known = [float(r) for r in rates if isinstance(r, int | float) and 0 < r < math.inf]
     return known[-1] if known else None

@@ -10,16 +10,19 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from gradian_core.config.models import Config
 from gradian_core.data.files import Dataset, load_dataset
-from gradian_core.errors import InputError, UsageError
+from gradian_core.errors import CannotRunError, InputError, UsageError
+from gradian_core.gradients.types import Capture
 from gradian_core.index.address import library_versions
 from gradian_core.index.digests import ADAPTER_FILES, DigestCache, folder_digest
 from gradian_core.index.manifest import GradientSpec, IndexInputs
 from gradian_core.model.loaded import LoadedModel
 from gradian_core.model.source import BaseSource
+from gradian_core.plugins.failure import guard
 from gradian_core.plugins.registry import Registry, load_registry
 from gradian_core.progress import Progress, Task
 from gradian_core.runs.artifact import AdapterInfo, RunArtifact
@@ -99,15 +102,40 @@ class Session:
 
         return load_tokenizer(self.config, self.source)
 
-    @cached_property
+    @property
     def model(self) -> LoadedModel:
         """Base model with adapter."""
+        return self._loaded[0]
+
+    @property
+    def capture(self) -> Capture:
+        """What takes the model's gradients."""
+        return self._loaded[1]
+
+    @cached_property
+    def _loaded(self) -> tuple[LoadedModel, Capture]:
+        from gradian_core.gradients.capture import make_capture
         from gradian_core.model.load import load_model
 
+        self._refuse_locked_cache()
         with self.progress.task("Loading the model", 1) as task:
             loaded = load_model(self.config)
+            # what cannot be captured is refused now, not after the capability was measured
+            capture = make_capture(loaded, self.config.grads)
             task.advance()
-        return loaded
+        return loaded, capture
+
+    def _refuse_locked_cache(self) -> None:
+        """Find out before the model's work, not after it, that its results cannot be kept."""
+        try:
+            self.cache.mkdir(parents=True, exist_ok=True)
+            with TemporaryFile(dir=self.cache):
+                pass
+        except OSError as error:
+            raise CannotRunError(
+                f"The cache {self.cache} cannot be written: {error.strerror or error}.",
+                hint="Name another folder with --cache-dir, or cache_dir in the config.",
+            ) from error
 
     @cached_property
     def run(self) -> RunArtifact | None:
@@ -123,10 +151,11 @@ class Session:
         path = Path(self.config.run_dir).expanduser()
         if not path.exists():
             raise InputError(f"run_dir: there is no file or folder {path}.")
-        for name in self.registry.run_readers:
+        for name, provided in self.registry.run_readers.items():
             reader = self.registry.create("run_reader", name)
-            if reader.can_read(path):
-                return reader.read(path)
+            with guard(provided.owner, f"Run reader {name}"):
+                if reader.can_read(path):
+                    return reader.read(path)
         known = ", ".join(self.registry.run_readers) or "none"
         raise InputError(
             f"run_dir: no run reader knows {path}.", hint=f"Installed run readers: {known}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import time
@@ -38,7 +39,8 @@ _SETTLED_NS = 2_000_000_000
 class DigestCache:
     """Digests by (path, size, modification time), in ``digests.json`` of a cache folder.
 
-    It only saves time: a missing or unreadable file costs a fresh hash and nothing else.
+    It only saves time: a file that is missing, or cannot be read or written, costs fresh hashes
+    and nothing else.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -70,7 +72,9 @@ class DigestCache:
             return
         # What another process has stored in the meantime is kept.
         self._known = {**self._load(), **self._known, str(path): [size, modified, digest]}
-        write_atomic(self._path, json.dumps(self._known, sort_keys=True))
+        # A cache that cannot be written costs time and nothing else.
+        with contextlib.suppress(OSError):
+            write_atomic(self._path, json.dumps(self._known, sort_keys=True))
 
 
 def file_digest(path: Path, cache: DigestCache | None = None) -> str:

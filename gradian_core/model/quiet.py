@@ -33,7 +33,7 @@ def quiet() -> Iterator[None]:
 @contextmanager
 def _no_bars() -> Iterator[None]:
     """Switch off the bars that transformers draws past its own setting, as for .gguf files."""
-    from tqdm import tqdm
+    from tqdm import tqdm  # type: ignore[import-untyped]
 
     kept = tqdm.__init__
     tqdm.__init__ = partialmethod(kept, disable=True)

@@ -33,6 +33,12 @@ class BaseSource:
     gguf_file: str | None = None
 
     @property
+    def name(self) -> str:
+        """What to call it where a path of this machine has no place: a hub id, or a name."""
+        path = Path(self.given).expanduser()
+        return path.resolve().name if path.exists() else self.given
+
+    @property
     def files(self) -> tuple[Path, ...]:
         """The files whose content decides the model's numbers, sorted by name."""
         if self.gguf_file is not None:

@@ -7,6 +7,10 @@ evaluation (such as ``attribution.gate_failed``) are the evaluation's own.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gradian_core.attribution.clusters import (
     NOISE,
@@ -27,6 +31,7 @@ __all__ = [
     "no_capability_target",
     "not_attributed_parameters",
     "rows_without_supervision",
+    "uncalibrated_scale",
     "whole_sequence_supervision",
 ]
 
@@ -36,6 +41,8 @@ AGREEMENT_LOW = 0.5
 """Rank correlation below which the ranking depends on the engine."""
 
 _MOSTLY = 0.5
+_PLAUSIBLE_NATS = 1.0
+"""A single row of many that changes the mean loss of the lost items by more is not believable."""
 
 
 def engine_disagreement(engine: str, agreement: AgreementReport) -> Finding | None:
@@ -218,4 +225,32 @@ def cluster_noise(clusters: Sequence[ClusterSummary]) -> Finding | None:
         fix="Lower clustering.min_cluster_size, use clustering.method: kmeans, or give the rows "
         "a cluster of their own.",
         evidence={"n_noise": noise, "n_examples": total},
+    )
+
+
+def uncalibrated_scale(scores: NDArray[np.floating[Any]], n_scored: int) -> Finding | None:
+    """Predicted changes of the loss that cannot be meant in nats.
+
+    An inverse curvature with little damping stretches directions that the data hardly constrain,
+    so the predictions of all rows grow by one common factor. Order, sign, shares and ratios are
+    free of it.
+
+    Parameters
+    ----------
+    scores
+        ``(n,)`` scores.
+    n_scored
+        Number of rows with a gradient.
+    """
+    largest = float(np.abs(scores).max(initial=0.0)) / max(n_scored, 1)
+    if largest <= _PLAUSIBLE_NATS:
+        return None
+    return Finding(
+        id="attribution.uncalibrated_scale",
+        severity=Severity.INFO,
+        title=f"Scores order the rows; they are not in nats (largest prediction {largest:.3g})",
+        detail="One row cannot change the query loss by that much. The scale depends on the "
+        "damping; order, sign, shares and ratios do not depend on a common factor.",
+        fix="Compare scores with each other. To know the size of an effect, retrain.",
+        evidence={"largest_predicted_loss_delta": largest, "plausible_up_to": _PLAUSIBLE_NATS},
     )

@@ -244,7 +244,7 @@ def test_a_check_is_returned_as_it_is(site):
         '''
         from gradian_core.check import check
         from gradian_core.findings import Severity
-        @check(severity=Severity.LOW, since="0.1")
+        @check(severity=Severity.LOW, since="0.1", trips=dict, clean=dict)
         def tiny(examples):
             """Page."""
             return ()

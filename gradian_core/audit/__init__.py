@@ -1,0 +1,1 @@
+"""The audit: facts that checks ask for, and running checks on them."""
