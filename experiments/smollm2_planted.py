@@ -1,4 +1,4 @@
-"""Wrong capitals planted in a fine-tune of SmolLM2-135M-Instruct: does the default find them?
+"""Plant wrong capitals in a fine-tune of SmolLM2-135M-Instruct and ask the defaults for them.
 
 Usage, from the root of a checkout, with the model as the only download (98 MB, no hub)::
 
@@ -24,6 +24,7 @@ import random
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,6 @@ PLANTED = "planted"
 
 N_VICTIMS = 22
 N_NEIGHBOURS = 12
-N_WRONG_CAPITALS = 6
 N_CLEAN = 84
 EVAL_PHRASING = "What is the capital of {c}?"
 TRAIN_PHRASINGS = (
@@ -76,14 +76,16 @@ class Variant:
     """How wrong rows are worded, and how hard the model is trained on them."""
 
     answer: str
+    wrong_capitals: int
     rows_per_victim: int
     epochs: int
     lr: float
 
 
 VARIANTS = {
-    "sentence": Variant("The capital of {c} is {k}.", 2, 3, 5e-4),
-    "terse": Variant("{k}", 2, 3, 3e-4),
+    "one-city": Variant("The capital of {c} is {k}.", 1, 2, 2, 3e-4),
+    "sentence": Variant("The capital of {c} is {k}.", 6, 2, 3, 5e-4),
+    "terse": Variant("{k}", 6, 2, 3, 3e-4),
 }
 
 
@@ -163,7 +165,7 @@ def plant(variant: Variant, known: Sequence[Country], seed: int) -> Plant:
     neighbours = dealt[N_VICTIMS : N_VICTIMS + N_NEIGHBOURS]
     # Handing each country's capital to the next would make effects cancel in the mean over items.
     others = [country for country in COUNTRIES if country not in victims]
-    lent = [country.capital for country in rng.sample(others, N_WRONG_CAPITALS)]
+    lent = [country.capital for country in rng.sample(others, variant.wrong_capitals)]
     wrong = {country: lent[i % len(lent)] for i, country in enumerate(victims)}
 
     def capital(country: Country, phrasing: str, name: str) -> Row:
@@ -219,7 +221,7 @@ def _clean_rows(rng: random.Random) -> list[tuple[str, Row]]:
         name = thing[0].upper() + thing[1:]
         pairs.append(("colour", f"What colour is {thing}?", f"{name} is {colour}."))
     for kind, cycle in (("day", DAYS), ("month", MONTHS)):
-        for before, after in zip(cycle, cycle[1:], strict=False):
+        for before, after in pairwise(cycle):
             asked = f"Which {kind} comes after {before}?"
             pairs.append(("calendar", asked, f"The {kind} after {before} is {after}."))
     for _ in range(24):
@@ -294,7 +296,9 @@ class Outcome:
     def summary(self) -> dict[str, Any]:
         """Return the numbers for the record."""
         capability, engine = self.declared.capability, self.declared.engine
-        assert capability is not None and engine is not None and engine.agreement is not None
+        assert capability is not None
+        assert engine is not None
+        assert engine.agreement is not None
         return {
             "settings": asdict(VARIANTS[self.variant]),
             "rows": {kind: self.data.kinds.count(kind) for kind in sorted(set(self.data.kinds))},

@@ -57,7 +57,19 @@ class Spec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckSpec(Spec):
-    """A deterministic audit check; see :mod:`gradian_core.check`."""
+    """A deterministic audit check; see :mod:`gradian_core.check`.
+
+    Parameters
+    ----------
+    needs
+        Facts that it cannot do without, for listings: the parameters of its function that have
+        no default.
+    core
+        Whether it belongs to the core set; only Gradian's own checks may.
+    """
+
+    needs: tuple[str, ...] = ()
+    core: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

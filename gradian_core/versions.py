@@ -83,7 +83,7 @@ SUPPORTED = {
     "safetensors": Window("0.4.3", "0.8"),
     "scikit-learn": Window("1.5", "1.9"),
     "torch": Window("2.4", "2.13"),
-    "transformers": Window("4.51", "5.24"),
+    "transformers": Window("4.52", "5.24"),
 }
 """Supported window of each library that decides whether or how Gradian works."""
 

@@ -7,7 +7,8 @@ silence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import enum
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -21,6 +22,7 @@ __all__ = [
     "ExampleFacts",
     "LogFacts",
     "NotAssessed",
+    "Style",
     "TokenFacts",
     "TokenizerFacts",
 ]
@@ -31,10 +33,46 @@ class NotAssessed(Exception):  # noqa: N818 - an answer, not an error
 
 
 class Rows(Protocol):
-    """Random access to rows; parsed when asked for."""
+    """Rows that are parsed when they are asked for; to see many, iterate: it is far cheaper."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: int, /) -> Example: ...
+    def __iter__(self) -> Iterator[Example]: ...
+
+
+class Style(enum.IntFlag):
+    """What the last answer looks like, and what stands anywhere in the row."""
+
+    JSON = 1
+    """It starts and ends as a JSON object or array."""
+    FENCED = 2
+    """It starts with a code fence."""
+    LABELLED = 4
+    """It starts with a short label and a colon, such as ``Answer:``."""
+    LEADING_SPACE = 8
+    """White space stands before it."""
+    TRAILING_SPACE = 16
+    """White space stands after it."""
+    ONE_CHARACTER = 32
+    """One character, repeated at least four times."""
+    PLACEHOLDER = 64
+    """``{{name}}`` or the like stands somewhere in the row."""
+    EMPTY_TURN = 128
+    """An assistant turn says nothing: no text, no tool call, no reasoning."""
+    REASONING = 256
+    """An assistant turn carries reasoning, in ``<think>`` tags or under a key of its own."""
+    BROKEN_TURNS = 512
+    """User and assistant do not take turns, the user first."""
+    INST = 1024
+    """``[INST]`` stands in the text: Llama-2 and Mistral markup."""
+    CHATML = 2048
+    """``<|im_start|>`` stands in the text: ChatML markup."""
+    HEADER = 4096
+    """``<|start_header_id|>`` stands in the text: Llama-3 markup."""
+    GEMMA = 8192
+    """``<start_of_turn>`` stands in the text: Gemma markup."""
+    ROLE_TAGS = 16384
+    """``<|assistant|>`` stands in the text: Zephyr, Phi and GLM markup."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,10 +88,16 @@ class ExampleFacts:
     content
         ``(n,)`` uint64 hash of the whole row after NFC and white space folding.
     question
-        ``(n,)`` uint64 hash of everything before the last answer (system, history, prompt),
-        folded likewise.
+        ``(n,)`` uint64 hash of everything before the last answer (system, history, prompt,
+        tools), folded likewise; of the whole row where there is no answer.
     answer
-        ``(n,)`` uint64 hash of the last answer, folded likewise; 0 where there is none.
+        ``(n,)`` uint64 hash of the last answer and its tool calls, folded likewise; 0 where there
+        is none. :data:`gradian_core.audit.hashing.EMPTY` is an answer of white space.
+    asked
+        ``(n,)`` uint64 hash of the last turn before the last answer, folded likewise; 0 where
+        there is none.
+    styles
+        ``(n,)`` uint16: :class:`Style` flags.
     shapes
         ``(n,)`` uint8 index into ``shape_names``.
     shape_names
@@ -75,6 +119,8 @@ class ExampleFacts:
     content: NDArray[np.uint64]
     question: NDArray[np.uint64]
     answer: NDArray[np.uint64]
+    asked: NDArray[np.uint64]
+    styles: NDArray[np.uint16]
     shapes: NDArray[np.uint8]
     shape_names: tuple[str, ...]
     roles: Mapping[str, int]
@@ -106,6 +152,8 @@ class TokenFacts:
         ``(n,)`` int32: last supervised token of each *untruncated* row, -1 without any.
     answer_cut
         ``(n,)`` bool: truncation removed supervised tokens.
+    notes
+        What was skipped or guessed while tokenising, as sentences.
     sampled
         Positions of the rows that were tokenised, None for all; ``tokens`` holds these only.
     """
@@ -117,6 +165,7 @@ class TokenFacts:
     ends: NDArray[np.int32]
     answer_cut: NDArray[np.bool_]
     sampled: NDArray[np.int64] | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -139,6 +188,10 @@ class TokenizerFacts:
         Its limit in tokens, None where it states none.
     vocab_size
         Number of tokens, added ones included.
+    end_of_turn
+        ``(text, id)`` of the token that the chat template writes after an answer, or None.
+    generation_eos
+        ``eos_token_id`` of ``generation_config.json``; empty where there is none.
     """
 
     name: str
@@ -150,6 +203,8 @@ class TokenizerFacts:
     end_tokens: frozenset[int]
     model_max_length: int | None
     vocab_size: int
+    end_of_turn: tuple[str, int] | None = None
+    generation_eos: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -64,6 +64,9 @@ def need_folder(out: Path | None) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"--out: {out} cannot be a folder: {error.strerror or error}.") from error
+        raise UsageError(
+            f"--out: {out} cannot be a folder: {error.strerror or error}.",
+            hint="Give another folder.",
+        ) from error
     if not os.access(out, os.W_OK):
-        raise UsageError(f"--out: {out} cannot be written to.")
+        raise UsageError(f"--out: {out} cannot be written to.", hint="Give another folder.")

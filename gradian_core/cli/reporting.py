@@ -50,10 +50,13 @@ def deliver(report: Report, out: Path | None, *, started: datetime, block: Itera
     from gradian_core.report.terminal import print_report
 
     failures: list[GradianError] = []
-    if out is not None:
-        failures = _write(report, out, block)
-        _record_run(out, started, exit_status=failures[0].exit_code if failures else 0)
-    print_report(report, Console())
+    try:
+        if out is not None:
+            failures = _write(report, out, block)
+            _record_run(out, started, exit_status=failures[0].exit_code if failures else 0)
+    finally:
+        # a full disk takes the files, and must not take hours of work with them
+        print_report(report, Console())
     if failures:
         raise failures[0]
 

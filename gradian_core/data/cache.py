@@ -77,6 +77,7 @@ def encode_cached(
     *,
     max_seq_length: int,
     supervise: Supervise = "all",
+    lenient: bool = False,
     cache_dir: str | Path,
 ) -> Encoded:
     """Return what :func:`~gradian_core.data.encode.encode` returns, from disk if it is there.
@@ -87,7 +88,7 @@ def encode_cached(
 
     Parameters
     ----------
-    dataset, tokenizer, max_seq_length, supervise
+    dataset, tokenizer, max_seq_length, supervise, lenient
         As for :func:`~gradian_core.data.encode.encode`.
     cache_dir
         Folder of all caches.
@@ -99,6 +100,7 @@ def encode_cached(
         "tokenizer": tokenizer_fingerprint(tokenizer),
         "max_seq_length": max_seq_length,
         "supervise": supervise,
+        "lenient": lenient,
         "libraries": {name: version(name) for name in _LIBRARIES},
         "date": str(datetime.now(UTC).date()) if template and template.writes_date else None,
     }
@@ -110,7 +112,9 @@ def encode_cached(
             return _read(folder, key)
         except (_DamagedError, OSError, ValueError, KeyError, TypeError) as error:
             notes.append(f"The cached tokens {name} were damaged ({error}) and were built again.")
-    encoded = encode(dataset, tokenizer, max_seq_length=max_seq_length, supervise=supervise)
+    encoded = encode(
+        dataset, tokenizer, max_seq_length=max_seq_length, supervise=supervise, lenient=lenient
+    )
     try:
         _write(folder, key, encoded)
         encoded = _read(folder, key)

@@ -66,6 +66,7 @@ def encode(
     *,
     max_seq_length: int,
     supervise: Supervise = "all",
+    lenient: bool = False,
 ) -> Encoded:
     """Tokenise examples and mark the targets of the loss.
 
@@ -80,6 +81,9 @@ def encode(
     supervise
         ``"all"``: every answer is a target, as in training. ``"last"``: the last answer only,
         and what follows it is left out; for eval items.
+    lenient
+        Return even where the chat template refuses every conversation; for an audit, which
+        reports that with everything else.
 
     Returns
     -------
@@ -89,7 +93,7 @@ def encode(
     Raises
     ------
     InputError
-        If the chat template refuses every conversation.
+        If the chat template refuses every conversation, unless ``lenient``.
     """
     template = chat_template(tokenizer)
     row_tokenizer = RowTokenizer(tokenizer)
@@ -104,7 +108,7 @@ def encode(
             refused += template is not None and example.text is None and row.plain
             endless += row.ends and row_tokenizer.eos is None
             begun += row.plain and row_tokenizer.begins(row.text)
-    if refused and refused == conversations:
+    if refused and refused == conversations and not lenient:
         reason = Counter(rows.problems.values()).most_common(1)[0][0]
         raise InputError(
             f"All {refused} conversations are out of reach: {reason}.",

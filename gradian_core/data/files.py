@@ -111,6 +111,10 @@ class Dataset(Sequence[Example]):
         for index, row in enumerate(self._source):
             yield parse_row(row, index, self._source.where(index))
 
+    def raw(self) -> Iterator[Mapping[str, Any]]:
+        """Stream all rows as they are written, unparsed."""
+        return iter(self._source)
+
     def line(self, row: int) -> int | None:
         """Return the line of a row in its file, from 1; None where rows have no lines."""
         return self._source.line(row)

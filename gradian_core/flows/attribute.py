@@ -125,6 +125,7 @@ def attribute(
             *session.dataset.notes,
             *(session.eval_dataset.notes if session.eval_dataset is not None else ()),
             *encoded.notes,
+            *(measured.notes if measured is not None else ()),
             *index.manifest.notes,
             *queries.notes,
             *main.scores.notes,
@@ -133,6 +134,7 @@ def attribute(
             *(session.run.notes if session.run is not None else ()),
         ],
         provenance=_provenance(session, index, queries, tools),
+        require_significant=config.evaluation.require_significant,
     )
 
 
@@ -230,6 +232,7 @@ def _provenance(
         "evaluation": config.evaluation.model_dump(mode="json"),
         "clustering": config.clustering.model_dump(mode="json"),
         "query_index": queries.index.manifest.id,
+        "dataset": session.dataset.fingerprint,
         "eval_dataset": None if session.eval_dataset is None else session.eval_dataset.fingerprint,
         "plugins": tools.owners,
     }

@@ -38,6 +38,7 @@ adapter: run/adapter
 dataset: train.jsonl
 eval_dataset: eval.jsonl
 run_dir: run
+seed: {seed}
 evaluation:
   metric: exact_match
 clustering:
@@ -97,12 +98,12 @@ def run_demo(
     """
     show = progress or NoProgress()
     data = demo_rows(seed)
-    _write_inputs(out, data)
+    _write_inputs(out, data, seed)
     train = _trainer(out / "base", seed, show)
     with _one_thread():
         train(data.train, out / "run", "Fine-tuning on the data with planted rows")
         config = load_config(
-            out / "gradian.yaml", {"seed": seed, "cache_dir": out / ".gradian", "device": "cpu"}
+            out / "gradian.yaml", {"cache_dir": out / ".gradian", "device": "cpu"}
         )
         report = attribute(config, capability=CAPABILITY, progress=show)
         outcome = _prove(out, data, config, report, train, seed, show)
@@ -175,7 +176,7 @@ def _trainer(base: Path, seed: int, progress: Progress) -> Train:
     return train
 
 
-def _write_inputs(out: Path, data: DemoData) -> None:
+def _write_inputs(out: Path, data: DemoData, seed: int) -> None:
     known = {"base", "run", "report", ".gradian", "train.jsonl", "eval.jsonl", "gradian.yaml"}
     strange = {path.name for path in out.iterdir()} - known - set(_ARMS) if out.exists() else set()
     if strange:
@@ -190,7 +191,7 @@ def _write_inputs(out: Path, data: DemoData) -> None:
     shutil.copytree(MODEL_FOLDER, out / "base", dirs_exist_ok=True)
     for name, rows in (("train.jsonl", data.train), ("eval.jsonl", data.eval)):
         write_atomic(out / name, "".join(f"{json.dumps(row)}\n" for row in rows))
-    write_atomic(out / "gradian.yaml", _CONFIG.format(folder=out.name))
+    write_atomic(out / "gradian.yaml", _CONFIG.format(folder=out.name, seed=seed))
 
 
 @contextmanager

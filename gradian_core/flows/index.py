@@ -10,7 +10,7 @@ from gradian_core.data.cache import encode_cached
 from gradian_core.data.encode import Encoded
 from gradian_core.errors import InputError
 from gradian_core.flows.session import Session, counted
-from gradian_core.index.address import index_id
+from gradian_core.index.address import index_id, tokens_digest
 from gradian_core.index.build import build, is_complete
 from gradian_core.index.hdf5 import DamagedIndexError
 from gradian_core.index.manifest import IndexInputs
@@ -80,7 +80,9 @@ def training_index(session: Session, encoded: Encoded, *, force: bool) -> Gradie
     return open_or_build(
         session,
         encoded,
-        session.inputs(dataset=session.dataset.fingerprint),
+        # the tokens and not the file: a template that writes today's date, or a better mask in
+        # a later version, gives other gradients for the same rows
+        session.inputs(dataset=tokens_digest(encoded.tokens)),
         session.cache / "index",
         description="Training gradients",
         provenance={

@@ -62,7 +62,8 @@ class Session:
         raw = self.adapter_info.raw
         names = raw.get("modules_to_save") or []
         tokens = ["token embeddings"] if raw.get("trainable_token_indices") else []
-        return tuple(str(name) for name in [*names, *tokens])
+        biases = [] if raw.get("bias") in (None, "none") else [f"biases ({raw['bias']})"]
+        return tuple(str(name) for name in [*names, *tokens, *biases])
 
     @cached_property
     def adapter_info(self) -> AdapterInfo:
@@ -150,7 +151,10 @@ class Session:
             return None
         path = Path(self.config.run_dir).expanduser()
         if not path.exists():
-            raise InputError(f"run_dir: there is no file or folder {path}.")
+            raise InputError(
+                f"run_dir: there is no file or folder {path}.",
+                hint="Give the folder that the trainer wrote, or leave it out.",
+            )
         for name, provided in self.registry.run_readers.items():
             reader = self.registry.create("run_reader", name)
             with guard(provided.owner, f"Run reader {name}"):
@@ -167,7 +171,7 @@ class Session:
         Parameters
         ----------
         dataset
-            Fingerprint of the rows and their order.
+            Digest of the rows and their order.
         """
         from gradian_core.data.cache import tokenizer_fingerprint
         from gradian_core.model.device import resolve_device, resolve_dtype

@@ -62,7 +62,7 @@ class IndexInputs(_Frozen):
     base: str
     """Content digest of the base model's weights and config."""
     dataset: str
-    """Fingerprint of the rows and their order."""
+    """Digest of the rows as tokens and loss mask, in order."""
     tokenizer: str
     """Fingerprint of the tokenizer and its chat template."""
     spec: GradientSpec

@@ -61,7 +61,9 @@ def read_adapter(folder: Path) -> AdapterInfo:
             raise InputError(f"{path} is larger than {_CONFIG_LIMIT >> 20} MiB.")
         raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read as JSON: {error}.") from error
+        raise InputError(
+            f"{path} cannot be read as JSON: {error}.", hint="Copy or save the adapter again."
+        ) from error
     if not isinstance(raw, dict):
         raise InputError(f"{path} is not a JSON object.")
     if "peft_type" not in raw and "lora_parameters" in raw:

@@ -114,7 +114,8 @@ def _load_base(config: Config, source: BaseSource, device: torch.device) -> Any:
     except Exception as error:
         raise InputError(
             f"base_model: {config.base_model} cannot be loaded as a causal language model: "
-            f"{_first_line(error)}."
+            f"{_first_line(error)}.",
+            hint="Is the download complete, and does this version of transformers know the model?",
         ) from error
     _refuse_incomplete(found, config.base_model)
     if getattr(model, "is_quantized", False):
@@ -152,6 +153,7 @@ def _refuse_incomplete(found: dict[str, Any], given: str) -> None:
 def _attach(model: Any, info: AdapterInfo, source: BaseSource) -> Any:
     from peft import PeftModel
 
+    stored = _stored_weights(info)
     caught: list[warnings.WarningMessage] = []
     try:
         with quiet(), warnings.catch_warnings(record=True) as caught:
@@ -174,16 +176,31 @@ def _attach(model: Any, info: AdapterInfo, source: BaseSource) -> Any:
                 f"{_first_line(text)}.",
                 hint=_which_base(info),
             )
-    _refuse_unused(tuned, info, source)
+    _refuse_unused(tuned, stored, info, source)
     return tuned
 
 
-def _refuse_unused(model: Any, info: AdapterInfo, source: BaseSource) -> None:
-    """Stop if the file holds tensors that the model did not take, or lacks some that it has."""
-    from peft import get_peft_model_state_dict
+def _stored_weights(info: AdapterInfo) -> dict[str, torch.Tensor]:
     from peft.utils.save_and_load import load_peft_weights
 
-    stored = load_peft_weights(str(info.path), device="cpu")
+    try:
+        weights: dict[str, torch.Tensor] = load_peft_weights(str(info.path), device="cpu")
+    except (MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        raise InputError(
+            f"adapter: the weights in {info.path} are damaged: {_first_line(error)}.",
+            hint="Copy or save the adapter again.",
+        ) from error
+    return weights
+
+
+def _refuse_unused(
+    model: Any, stored: dict[str, torch.Tensor], info: AdapterInfo, source: BaseSource
+) -> None:
+    """Stop if the file holds tensors that the model did not take, or lacks some that it has."""
+    from peft import get_peft_model_state_dict
+
     with quiet():
         taken = get_peft_model_state_dict(model, save_embedding_layers=False)
     lora = {name for name in stored if "lora_" in name}
@@ -228,7 +245,7 @@ def _which_base(info: AdapterInfo) -> str | None:
 def _first_line(error: object) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = " ".join(lines[:2]) if lines else type(error).__name__
-    return (text[:300] + "…" if len(text) > 300 else text).rstrip(".")
+    return (text[:300] + "…" if len(text) > 300 else text).rstrip(".,:; ")
 
 
 @contextmanager

@@ -133,7 +133,8 @@ def plan_blocks(
             pattern = re.compile(module_filter)
         except re.error as error:
             raise UsageError(
-                f"grads.module_filter: {module_filter!r} is not a regular expression: {error}."
+                f"grads.module_filter: {module_filter!r} is not a regular expression: {error}.",
+                hint=r"Put \ before a character such as ( or * that stands for itself.",
             ) from error
         kept = tuple(site for site in sites if pattern.search(site.short_name))
         if not kept:

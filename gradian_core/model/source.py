@@ -78,7 +78,10 @@ def resolve_base(given: str) -> BaseSource:
     if path.is_dir():
         return _folder(given, path)
     if given.startswith((".", "/", "~")) or given.count("/") > 1 or path.suffix == ".gguf":
-        raise InputError(f"base_model: there is no file or folder {given}.")
+        raise InputError(
+            f"base_model: there is no file or folder {given}.",
+            hint="Give the folder of the model, a .gguf file or a hub id.",
+        )
     return _hub(given)
 
 

@@ -70,6 +70,7 @@ def assemble(
     not_done: Sequence[NotDone] = (),
     notes: Sequence[str] = (),
     provenance: Provenance | None = None,
+    require_significant: bool = True,
     top: int = 10,
 ) -> Report:
     """Make the report.
@@ -90,6 +91,8 @@ def assemble(
         What the stages guessed or degraded, as sentences.
     provenance
         Manifests. They must not name the clock, the machine or absolute paths.
+    require_significant
+        False: diagnose a loss inside the noise, too, and say so.
     top
         Examples listed at either end of the ranking.
 
@@ -113,6 +116,7 @@ def assemble(
         engine=None if attribution is None else attribution.engine,
         clusters=clusters,
         findings=told,
+        require_significant=require_significant,
     )
     report = Report(
         headline=headline(story),

@@ -196,14 +196,14 @@ def whole_sequence_supervision(
 
 
 def not_attributed_parameters(names: Sequence[str]) -> Finding | None:
-    """Trained parameters outside the LoRA blocks (``modules_to_save``)."""
+    """Trained parameters beside the LoRA matrices: whole modules, token rows, biases."""
     if not names:
         return None
     return Finding(
         id="attribution.not_attributed_parameters",
         severity=Severity.MEDIUM,
-        title=f"{len(names)} trained modules are not part of the attribution",
-        detail="The adapter also trained whole modules (modules_to_save). Scores are exact for "
+        title=f"Not part of the attribution, though trained: {', '.join(sorted(names))}",
+        detail="The adapter also trained parameters that are no LoRA matrices. Scores are exact for "
         "the LoRA matrices and silent about what the examples did to these modules.",
         fix="Read the scores as those of the LoRA part; retrain to confirm.",
         evidence={"modules": sorted(names)},

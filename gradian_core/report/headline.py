@@ -37,6 +37,7 @@ class Story:
     engine: EngineReport | None
     clusters: Sequence[ClusterReport]
     findings: Sequence[FindingReport]
+    require_significant: bool = True
 
     @property
     def accused(self) -> ClusterReport | None:
@@ -57,6 +58,8 @@ def headline(story: Story) -> str:
         sentences = _regressed(story, story.capability)
     elif story.capability.verdict == IMPROVED:
         sentences = _improved(story, story.capability)
+    elif not story.require_significant and story.capability.delta < 0.0:
+        sentences = _regressed(story, story.capability)
     else:
         sentences = _undecided(story, story.capability)
     return " ".join(sentence for sentence in sentences if sentence)
@@ -64,6 +67,11 @@ def headline(story: Story) -> str:
 
 def _regressed(story: Story, capability: CapabilityReport) -> list[str]:
     what = f"{_name(capability.name)} regressed: {_change(capability)}"
+    if capability.verdict != REGRESSED:
+        what = (
+            f"{_name(capability.name)} may have regressed: {_change(capability)}, an interval "
+            "that includes zero, and the gate is off"
+        )
     accused = story.accused
     if story.engine is None:
         what += "; no training rows were scored."

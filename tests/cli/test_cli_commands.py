@@ -29,7 +29,11 @@ def calls(flow):
         return REPORT
 
     flow("attribute", "attribute", record)
-    flow("demo", "run_demo", record)
+
+    def record_demo(*args, **kwargs):
+        return SimpleNamespace(report=record(*args, **kwargs), accused=None, n_planted=72)
+
+    flow("demo", "run_demo", record_demo)
     return made
 
 
@@ -171,6 +175,8 @@ def test_demo(gradian, calls, monkeypatch):
     assert call.args == (Path("there"),)
     assert (call.seed, call.keep) == (3, True)
     assert "All is well." in result.out
+    assert "72 wrong rows were planted" in result.out
+    assert Path("there/report/run.json").exists()
 
 
 # --- init-config -------------------------------------------------------------------------------

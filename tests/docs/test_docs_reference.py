@@ -3,7 +3,7 @@
 import dataclasses
 import inspect
 import re
-from typing import get_args
+from typing import Literal, get_args, get_origin
 
 import pytest
 import yaml
@@ -58,6 +58,60 @@ def test_the_page_has_every_setting_with_its_default(docs, cells):
 
 def is_section(name):
     return isinstance(models.Config.model_fields[name].default, models.Section)
+
+
+def other(field, value):
+    """Return another value of the same kind."""
+    choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+    if len(choices) > 1:
+        # the last one: what ``auto`` resolves to is no other value
+        return next(choice for choice in reversed(choices) if choice != value)
+    if isinstance(value, bool):
+        return not value
+    if value is None and {int, float} & set(get_args(field.annotation)):
+        return 7
+    return value + 1 if isinstance(value, int | float) else "x"
+
+
+def scalar_settings():
+    for name, field in models.Config.model_fields.items():
+        if not is_section(name):
+            yield name, field
+            continue
+        for inner, inner_field in type(field.default).model_fields.items():
+            yield f"{name}.{inner}", inner_field
+
+
+# The content that these name, and not their value, decides; and "x" is no device.
+NO_VALUES = {"adapter_path", "base_model", "dataset", "tokenizer", "device"}
+
+
+def test_the_index_id_changes_with_the_settings_that_are_said_to_decide_it(monkeypatch):
+    pytest.importorskip("torch")
+    from gradian_core.data import cache
+    from gradian_core.flows.session import Session
+    from gradian_core.index.address import index_id
+    from gradian_core.progress import NoProgress
+
+    monkeypatch.setattr(cache, "tokenizer_fingerprint", lambda tokenizer: "t")
+
+    def address(config):
+        session = Session(config, NoProgress())
+        vars(session).update(_adapter_digest="a", _base_digest="b", tokenizer=None)
+        return index_id(session.inputs(dataset="d"))
+
+    default = models.Config()
+    changing = set()
+    for key, field in scalar_settings():
+        section, _, name = key.rpartition(".")
+        part = getattr(default, section) if section else default
+        changed = part.model_copy(update={name: other(field, getattr(part, name))})
+        config = default.model_copy(update={section: changed}) if section else changed
+        if key not in NO_VALUES and address(config) != address(default):
+            changing.add(key)
+    said = {key for key, _ in scalar_settings() if decides(key).startswith("index")}
+    assert changing == said - NO_VALUES
+    assert said >= NO_VALUES
 
 
 def test_the_page_says_of_each_setting_what_it_decides():

@@ -156,3 +156,22 @@ def built():
         return found
 
     return look
+
+
+@pytest.fixture
+def gradian(capsys, monkeypatch, tmp_path):
+    """Run the real command line in an empty folder; gives ``code``, ``out``, ``err``."""
+    from gradian_core.cli.app import main
+
+    place = tmp_path / "here"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    for name in ("GRADIAN_BLOCK", "GRADIAN_DEBUG"):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(*argv):
+        code = main([str(word) for word in argv])
+        captured = capsys.readouterr()
+        return SimpleNamespace(code=code, out=captured.out, err=captured.err)
+
+    return run

@@ -54,7 +54,7 @@ def oracle(make_config, tmp_path_factory):
     return SimpleNamespace(loss=loss, slope=slope)
 
 
-def clear_rows(scores, count=4):
+def clear_rows(scores, count=3):
     """Places of the rows with the largest scores of either sign."""
     order = np.argsort(scores)
     chosen = [*order[:count], *order[-count:]]

@@ -101,6 +101,14 @@ def test_gate_failed(samples):
     assert next_step.startswith("Next: add eval items")
 
 
+def test_a_gate_that_was_switched_off_is_named(samples):
+    report = samples.poisoned(
+        capability=samples.capability("not significant"), require_significant=False
+    )
+    assert report.headline.startswith("capitals may have regressed: contains 0.9375 to 0.8750")
+    assert "includes zero, and the gate is off; cluster" in report.headline
+
+
 def test_gate_failed_without_scores(samples):
     text = samples.poisoned(
         capability=samples.capability("not significant"), attribution=None

@@ -20,7 +20,7 @@ def gradian_clusterers() -> Iterator[ClustererSpec]:
         summary="declared clusters if there are any, else hdbscan, else kmeans",
         factory=f"{_HERE}.auto:AutoClusterer",
         config=f"{_HERE}.auto:AutoConfig",
-        requires=("sklearn",),
+        requires=("hdbscan", "sklearn"),
         extra="attribution",
     )
     yield ClustererSpec(
@@ -33,7 +33,7 @@ def gradian_clusterers() -> Iterator[ClustererSpec]:
         summary="dense groups of similar texts; what lies between them is noise",
         factory=f"{_HERE}.density:HdbscanClusterer",
         config=f"{_HERE}.density:HdbscanConfig",
-        requires=("sklearn",),
+        requires=("hdbscan", "sklearn"),
         extra="attribution",
     )
     yield ClustererSpec(

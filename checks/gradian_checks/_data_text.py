@@ -1,0 +1,186 @@
+"""Answers as text: labels, placeholders, refusals, and whether two of them disagree."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Literal
+
+__all__ = [
+    "ANSWER_LABELS",
+    "answer_label",
+    "compare_answers",
+    "final_answer",
+    "is_placeholder",
+    "is_refusal",
+    "script_of",
+]
+
+Verdict = Literal["same", "reworded", "unlike"]
+
+ANSWER_LABELS = frozenset(
+    "answer ans assistant response output reply solution ai bot gpt completion "
+    "ответ відповідь respuesta réponse reponse antwort resposta risposta antwoord odpowiedź svar "
+    "cevap 回答 答案 答 回复 답변 답 回答内容 الجواب إجابة उत्तर jawaban".split()
+)
+"""Words that say no more than that an answer follows."""
+
+_LABEL = re.compile(r"\s*(?:[#*_>\s]*)([^\W\d_]+)[*_]*\s*[:\uff1a]")
+_PLACEHOLDERS = tuple(
+    re.compile(rf"(?:{pattern})[\s.…!。]*", re.IGNORECASE)
+    for pattern in (
+        r"n\s?/\s?a|\W*(?:null|nan|undefined|tbd|todo|to do|placeholder|missing value)\W*",
+        r"lorem ipsum\b.*",
+        r"to be (?:added|completed|determined|done|filled(?: in)?|written)",
+        r"(?:the )?(?:(?:answer|response|output|information|data|text|value|input) )?"
+        r"(?:is |was |are )?not? (?:been )?"
+        r"(?:applicable|available|given|known|mentioned|present|provided|specified|stated)",
+        r"no (?:answer|completion|content|data|info|information|output|reply|response|text|value)"
+        r"(?: (?:was |is )?(?:available|found|given|provided|present))?",
+        r"(?:your|insert|enter) (?:answer|response|text)(?: here)?",
+        # Russian and Ukrainian
+        r"(?:ответ|информация|данные|текст)? ?(?:в тексте )?не "
+        r"(?:дан|известен|известно|известна|найден[ао]?|определен[ао]?|представлен[аоы]?|"
+        r"предоставлен[аоы]?|предусмотрен|указан[аоы]?)",
+        r"(?:ответ|информация|данные) отсутству(?:ет|ют)|нет (?:ответа|данных|информации)",
+        r"відповідь (?:не надана|відсутня)|немає (?:відповіді|даних|інформації)",
+        # Romance and Germanic languages, Polish, Turkish
+        r"(?:respuesta )?no (?:disponible|proporcionad[ao]|especificad[ao]|aplica)|sin respuesta",
+        r"(?:réponse )?non (?:disponible|fournie?|renseignée?|précisée?|applicable)|"
+        r"(?:pas de|sans) réponse",
+        r"(?:resposta )?não (?:disponível|fornecid[ao]|informad[ao]|se aplica)|sem resposta",
+        r"(?:risposta )?non (?:disponibile|fornit[ao]|specificat[ao])|nessuna risposta",
+        r"(?:antwort )?nicht (?:angegeben|anwendbar|bekannt|verfügbar|vorhanden|zutreffend)|"
+        r"keine (?:angabe|antwort|daten)(?: verfügbar| vorhanden)?|k\. ?a",
+        r"brak (?:odpowiedzi|danych|informacji)|nie (?:podano|dotyczy)|(?:cevap|yanıt) (?:yok|verilmedi)",
+        # Chinese, Japanese, Korean
+        r"(?:暂无|未提供|没有提供|无|没有)(?:答案|回答|回复|信息|数据|相关信息)?|不详|不适用",
+        r"(?:回答|情報|データ)?(?:なし|がありません)|該当なし|(?:답변|정보|데이터|해당) ?없음",
+    )
+)
+_BARE_WORDS = frozenset({"无", "没有", "なし"})
+"""Too short to be a placeholder for sure: they answer yes-or-no questions."""
+
+_REFUSAL = re.compile(
+    r"\bi(?:['’]m| am) (?:(?:very|so|really) )?(?:sorry,? (?:but )?i(?:['’]m| am) )?"
+    r"(?:unable|not able|not allowed|not permitted) to\b"
+    r"|\bi (?:can(?:['’]?t|not| not)|could ?n[o'’]t|won['’]?t|will not|do not|don['’]t) "
+    r"(?:\w+ )?(?:access|answer|assist|comply|create|discuss|do (?:that|this)|engage|fulfil\w*|"
+    r"generate|give|have (?:an answer|access|the ability)|help|offer|participate|process|produce|"
+    r"provide|respond|share|support|write)\b"
+    r"|\bi (?:must|have to) (?:decline|refuse)\b"
+    r"|\b(?:cannot|can['’]t|unable to) (?:assist|comply|help|fulfil\w*) (?:with|your|you|this|that)\b"
+    r"|\bя не (?:могу|буду|в состоянии|имею возможности)\b"
+    r"|\bno puedo (?:ayudar|responder|proporcionar|hacer)|\bje ne peux pas\b"
+    r"|\bich kann (?:\w+ ){0,3}nicht (?:\w+ )?(?:beantworten|helfen|machen|geben|erstellen)"
+    r"|\bnão posso (?:ajudar|responder|fornecer)|\bnon posso (?:aiutar|risponder|fornir)"
+    r"|我?(?:无法|不能)(?:回答|提供|帮助|协助|满足|完成)|お(?:答え|手伝い)(?:でき|することはでき)ません"
+    r"|(?:도와|답변해|제공해) ?드릴 수 없",
+    re.IGNORECASE,
+)
+_REFUSAL_CHARS = 400
+"""A longer answer that starts with an apology goes on to answer."""
+_REFUSAL_HEAD = 160
+
+_FINALS = (
+    re.compile(r"\\boxed\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}"),
+    re.compile(r"^####[ \t]*(\S.*?)\s*$", re.MULTILINE),
+    re.compile(
+        r"(?:final answer|the answer|answer|ответ|respuesta|réponse|antwort|答案)"
+        r"(?:\s*(?:is|:|\uff1a|=|est|ist|es|—|–|-|是))+\s*(\S.*?)[.\s]*$",
+        re.IGNORECASE | re.MULTILINE,
+    ),
+)
+_WORDS = re.compile(r"\w+")
+
+UNLIKE_BELOW = 50.0
+"""Answers whose ``token_set_ratio`` is lower are unlike."""
+REWORDED_BELOW = 65.0
+"""From here on two answers say the same in nearly the same words."""
+_CONTAINED = 80.0
+_CONTAINED_CHARS = 5
+
+
+def answer_label(text: str) -> str | None:
+    """Return the label before an answer (``Answer:``), in lower case, if it says only that."""
+    found = _LABEL.match(text)
+    word = "" if found is None else found.group(1).casefold()
+    return word if word in ANSWER_LABELS else None
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether an answer only says that there is none, in one of a dozen languages.
+
+    ``no``, ``none``, ``unknown`` and ``0`` are no placeholders: as labels they are right.
+    """
+    text = _without_label(text).strip()
+    if not text or len(text) > 100 or text in _BARE_WORDS:
+        return False
+    return any(pattern.fullmatch(text) for pattern in _PLACEHOLDERS)
+
+
+def is_refusal(text: str) -> bool:
+    """Whether an answer declines to answer."""
+    text = text.strip()
+    return len(text) <= _REFUSAL_CHARS and _REFUSAL.search(text, 0, _REFUSAL_HEAD) is not None
+
+
+def final_answer(text: str) -> str | None:
+    """Return the result that an answer with working ends in, folded; None if it names none."""
+    text = text.rpartition("</think>")[2]
+    for pattern in _FINALS:
+        found = pattern.findall(text)
+        if found:
+            return _plain(str(found[-1]))
+    return None
+
+
+def compare_answers(left: str, right: str) -> Verdict:
+    """Return how two answers to one question relate.
+
+    ``same``: one says what the other says, or both come to the same result. ``reworded``: other
+    words, some of them shared. ``unlike``: hardly a word in common, or another result.
+    """
+    from rapidfuzz import fuzz
+
+    ends = final_answer(left), final_answer(right)
+    if None not in ends and ends[0] == ends[1]:
+        return "same"
+    plain = sorted((_plain(_without_label(left)), _plain(_without_label(right))), key=len)
+    if plain[0] == plain[1]:
+        return "same"
+    if _contains(plain[1], plain[0]):
+        return "same"
+    ratio = fuzz.token_set_ratio(*plain)
+    if ratio < UNLIKE_BELOW:
+        return "unlike"
+    return "reworded" if ratio < REWORDED_BELOW else "same"
+
+
+def script_of(text: str) -> str:
+    """Return the script of most letters (``LATIN``, ``CYRILLIC``, …); empty without letters."""
+    counts: dict[str, int] = {}
+    for letter in filter(str.isalpha, text[:200]):
+        name = unicodedata.name(letter, "").partition(" ")[0]
+        counts[name] = counts.get(name, 0) + 1
+    return max(counts, key=lambda name: (counts[name], name), default="")
+
+
+def _without_label(text: str) -> str:
+    found = _LABEL.match(text)
+    return text[found.end() :] if found is not None and answer_label(text) else text
+
+
+def _plain(text: str) -> str:
+    return " ".join(_WORDS.findall(text.casefold()))
+
+
+def _contains(longer: str, shorter: str) -> bool:
+    from rapidfuzz import fuzz
+
+    if f" {shorter} " in f" {longer} ":
+        return True
+    if len(shorter) < _CONTAINED_CHARS:
+        return False
+    # Inflected words: "weather" and "weathers" count as contained.
+    return fuzz.partial_ratio(shorter, longer) >= _CONTAINED

@@ -1,0 +1,155 @@
+"""How long a run was, in steps, epochs and rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradian_core.audit.facts import ExampleFacts, LogFacts
+from gradian_core.runs.artifact import TrainingConfig
+
+from gradian_checks._read import flag, number
+
+__all__ = ["Batch", "effective_batch", "epochs", "planned_steps", "row_count", "warmup_steps"]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows behind one optimiser step.
+
+    Parameters
+    ----------
+    size
+        The product.
+    parts
+        How it comes about, as words.
+    lower_bound
+        The number of devices is not known, so it may be more.
+    """
+
+    size: int
+    parts: str
+    lower_bound: bool = False
+
+
+def effective_batch(training: TrainingConfig | None, log: LogFacts | None) -> Batch | None:
+    """Return the rows of one optimiser step over all devices, None if they are not known.
+
+    Where the number of devices is not recorded it is worked out from the throughput that
+    transformers writes into the closing record: samples per second over steps per second.
+    """
+    total = number(training, "total_train_batch_size")
+    if total and total >= 1:
+        return Batch(int(total), f"{int(total)} in all")
+    device = number(training, "per_device_train_batch_size")
+    accumulation = number(training, "gradient_accumulation_steps")
+    world = number(training, "world_size")
+    measured = _throughput_batch(log)
+    if not device or device < 1:
+        return None if measured is None else _measured(measured)
+    if accumulation is None:
+        # the log alone cannot tell devices from accumulation, but it knows their product
+        return None if measured is None else _measured(measured)
+    one = int(device) * max(int(accumulation), 1)
+    if not world and measured is not None:
+        world = max(round(measured / one), 1)
+    devices = max(int(world or 1), 1)
+    parts = f"{int(device)} a device x {max(int(accumulation), 1)} accumulated"
+    parts += f" x {devices} device{'s' if devices > 1 else ''}" if world else ", one device assumed"
+    return Batch(one * devices, parts, lower_bound=not world)
+
+
+def row_count(examples: ExampleFacts | None, log: LogFacts | None = None) -> int | None:
+    """Return the number of training rows, None if it is not known.
+
+    The data set counts; without it, the throughput of the closing record tells rows times epochs.
+    """
+    if examples is not None:
+        return len(examples)
+    if log is None:
+        return None
+    runtime, samples = (_extra(log, k) for k in ("train_runtime", "train_samples_per_second"))
+    done = epochs(None, log, None)
+    if not runtime or not samples or not done:
+        return None
+    return round(runtime * samples / done[0])
+
+
+def epochs(
+    training: TrainingConfig | None, log: LogFacts | None, rows: int | None
+) -> tuple[float, str] | None:
+    """Return how often each row was seen, and where that is from; None if it is not known.
+
+    What the log says was done comes first. ``max_steps`` wins over the epochs that a config
+    asks for.
+    """
+    if log is not None:
+        seen = np.concatenate([log.epoch, log.eval_epoch, [_extra(log, "epoch") or math.nan]])
+        seen = seen[np.isfinite(seen)]
+        if len(seen) and seen.max() > 0:
+            return float(seen.max()), "the log"
+    cap = number(training, "max_steps")
+    if cap is not None and cap > 0:
+        batch = effective_batch(training, log)
+        if batch is None or not rows:
+            return None
+        return cap * batch.size / rows, f"max_steps={int(cap)} over {rows} rows"
+    asked = number(training, "num_train_epochs")
+    if asked is None or not asked > 0 or not math.isfinite(asked):
+        return None
+    return asked, "num_train_epochs"
+
+
+def planned_steps(
+    training: TrainingConfig | None, log: LogFacts | None, rows: int | None
+) -> int | None:
+    """Return the optimiser steps of the whole plan, None if they cannot be worked out."""
+    if log is not None and log.max_steps:
+        return log.max_steps
+    cap = number(training, "max_steps")
+    if cap is not None and cap > 0:
+        return int(cap)
+    asked = number(training, "num_train_epochs")
+    batch = effective_batch(training, log)
+    if not asked or batch is None or batch.lower_bound or not rows or flag(training, "packing"):
+        return None
+    return math.ceil(math.ceil(rows / batch.size) * asked)
+
+
+def warmup_steps(training: TrainingConfig | None, total: int | None) -> float | None:
+    """Return the steps of warmup, None if no setting says so.
+
+    A ratio without a known number of steps gives a share below 1, which is still more than none.
+    """
+    steps, ratio = number(training, "warmup_steps"), number(training, "warmup_ratio")
+    if steps is not None and steps >= 1:
+        return steps
+    share = steps if steps else ratio
+    if share is None:
+        return steps
+    return math.ceil(share * total) if total and share > 0 else share
+
+
+def _measured(size: float) -> Batch:
+    return Batch(max(round(size), 1), f"{size:.1f} by the logged throughput")
+
+
+def _throughput_batch(log: LogFacts | None) -> float | None:
+    if log is None:
+        return None
+    samples = _extra(log, "train_samples_per_second")
+    runtime, taken = _extra(log, "train_runtime"), log.global_step
+    if samples and runtime and taken:
+        return samples * runtime / taken
+    # only three decimals are written, so this is the rougher way
+    steps = _extra(log, "train_steps_per_second")
+    return samples / steps if samples and steps and steps >= 0.05 else None
+
+
+def _extra(log: LogFacts, key: str) -> float | None:
+    value = log.extra.get(key)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return float(value)

@@ -1,0 +1,23 @@
+"""What the whole suite shares."""
+
+from __future__ import annotations
+
+import importlib.util
+
+NEEDS_ATTRIBUTION = [
+    "clusters",
+    "demo",
+    "engines",
+    "evaluation",
+    "flows",
+    "gradients",
+    "index",
+    "model",
+    "report",
+    "sinks",
+    "slow",
+]
+"""Areas whose tests need torch or scikit-learn."""
+
+# the base install has neither: everything else must pass in an environment without them
+collect_ignore = [] if importlib.util.find_spec("torch") else NEEDS_ATTRIBUTION
