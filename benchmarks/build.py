@@ -17,6 +17,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,7 @@ def make_rows(n: int) -> Any:
     lengths = rng.integers(64, 193, n)
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     supervised = np.zeros(offsets[-1], dtype=np.bool_)
-    for start, stop in zip(offsets[:-1], offsets[1:], strict=True):
+    for start, stop in pairwise(offsets.tolist()):
         supervised[(start + stop) // 2 : stop] = True
     return TokenizedRows(
         ids=tuple(f"{row:012x}-{row}" for row in range(n)),

@@ -38,9 +38,9 @@ def pick_ids(ids: Sequence[str], positions: Iterable[int] | NDArray[np.integer])
     return tuple(ids[int(i)] for i in positions)
 
 
-def plural(count: int, noun: str) -> str:
+def plural(count: int, noun: str, nouns: str | None = None) -> str:
     """Return ``1 row`` or ``1,204 rows``."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
 
 
 def sample_note(tokens: TokenFacts) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gradian_core.audit.facts import TokenFacts
 from gradian_core.runs.artifact import TrainingConfig
 
-__all__ = ["LongRows", "cut_rows", "is_before", "is_tool", "long_rows", "loss_on"]
+__all__ = ["LongRows", "cut_rows", "is_before", "is_loss_stated", "is_tool", "long_rows", "loss_on"]
 
 Loss = Literal["answers", "markers", "all", "unknown"]
 
@@ -132,17 +132,29 @@ def loss_on(training: TrainingConfig | None, *, prompted: bool) -> Loss:
         return "unknown"
     if training.get("assistant_only_loss") is True:
         return "markers"
-    on_prompt = training.get("train_on_prompt")
-    if on_prompt is not None:
-        return "all" if on_prompt else "answers"
     collator = str(training.get("collator") or "")
-    if "CompletionOnly" in collator or training.get("completion_only_loss") is True:
+    if "CompletionOnly" in collator:
         return "answers"
-    if training.get("completion_only_loss") is False or "LanguageModeling" in collator:
-        return "all"
-    if is_tool(training, "trl"):
+    for name, value in (("train_on_prompt", True), ("completion_only_loss", False)):
+        if training.get(name) is not None and _is_stated(training, name):
+            return "all" if training.get(name) is value else "answers"
+    if is_tool(training, "trl", "unsloth"):
         return "answers" if prompted else "all"
-    return "unknown"
+    if training.get("train_on_prompt") is not None:
+        return "all" if training.get("train_on_prompt") else "answers"
+    return "all" if "LanguageModeling" in collator else "unknown"
+
+
+def is_loss_stated(training: TrainingConfig | None) -> bool:
+    """Whether the run itself says what its loss is taken on, and not its tool's default."""
+    names = ("assistant_only_loss", "completion_only_loss", "train_on_prompt", "collator")
+    return training is not None and any(
+        training.get(name) is not None and _is_stated(training, name) for name in names
+    )
+
+
+def _is_stated(training: TrainingConfig, name: str) -> bool:
+    return not training.values[name].source.startswith("default")
 
 
 def is_tool(training: TrainingConfig | None, *names: str) -> bool:

@@ -17,6 +17,8 @@ __all__ = ["Family", "family"]
 _LLAMA_ATTENTION = frozenset({"q_proj", "k_proj", "v_proj", "o_proj"})
 _LLAMA_MLP = frozenset({"gate_proj", "up_proj", "down_proj"})
 _NEOX_MLP = frozenset({"dense_h_to_4h", "dense_4h_to_h"})
+_EVERY = float("inf")
+_INSTRUCT = re.compile(r"instruct|chat|(?:^|[-_])it(?:$|[-_])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +36,12 @@ class Family:
     peft_default
         What PEFT adapts where no target is given.
     eos
-        End token of its base models and, after a comma, of its instruct models if that differs.
+        End token of its base models, then that of its instruct models if it is another one.
     vocab
         Tokens in its vocabulary, None where sizes differ.
     tied_up_to
-        Models of up to so many billions of parameters share input and output embeddings.
+        Models of up to so many billions of parameters share input and output embeddings; None if
+        it differs otherwise.
     """
 
     name: str
@@ -48,7 +51,7 @@ class Family:
     peft_default: frozenset[str] = frozenset({"q_proj", "v_proj"})
     eos: tuple[str, ...] = ()
     vocab: int | None = None
-    tied_up_to: float = 0.0
+    tied_up_to: float | None = 0.0
 
     @property
     def modules(self) -> frozenset[str]:
@@ -57,13 +60,23 @@ class Family:
 
     def ties(self, model: str) -> bool | None:
         """Whether a model of it shares input and output embeddings, None if unknown."""
-        if self.tied_up_to in (0.0, float("inf")):
+        if self.tied_up_to is None:
+            return None
+        if self.tied_up_to in (0.0, _EVERY):
             return bool(self.tied_up_to)
         size = billions(model)
         return None if size is None else size <= self.tied_up_to
 
+    def end_token(self, model: str) -> str | None:
+        """Return the end token of a model of it, None if unknown."""
+        if not self.eos:
+            return None
+        name = model.lower()
+        # Qwen3 names its base models; the plain name is the chat model
+        instruct = "base" not in name if self.name == "Qwen3" else bool(_INSTRUCT.search(name))
+        return self.eos[-1 if instruct else 0]
 
-_EVERY = float("inf")
+
 _FAMILIES = (
     Family(
         name="Llama 3.1 / 3.2 / 3.3",
@@ -105,8 +118,8 @@ _FAMILIES = (
     ),
     Family(
         name="Gemma",
-        pattern=r"gemma-?[1-3]?-",
-        eos=("<eos>", "<end_of_turn>"),
+        pattern=r"gemma(-[123]|-1\.1)?-\d+(\.\d+)?[bm]",
+        eos=("<eos>",),
         tied_up_to=_EVERY,
     ),
     Family(
@@ -115,6 +128,7 @@ _FAMILIES = (
         attention=frozenset({"qkv_proj", "o_proj"}),
         mlp=frozenset({"gate_up_proj", "down_proj"}),
         peft_default=frozenset({"qkv_proj"}),
+        tied_up_to=None,
     ),
     Family(
         name="Phi-1 / Phi-2",
@@ -151,6 +165,7 @@ _FAMILIES = (
         mlp=_NEOX_MLP,
         peft_default=frozenset({"query_key_value"}),
         eos=("<|endoftext|>",),
+        tied_up_to=None,
     ),
     Family(
         name="BLOOM",
@@ -195,6 +210,7 @@ _FAMILIES = (
         attention=frozenset({"query_key_value", "dense"}),
         mlp=_NEOX_MLP,
         peft_default=frozenset({"query_key_value"}),
+        tied_up_to=None,
     ),
     Family(
         name="StarCoder2",
@@ -203,6 +219,7 @@ _FAMILIES = (
         mlp=frozenset({"c_fc", "mlp.c_proj"}),
         eos=("<|endoftext|>",),
         vocab=49_152,
+        tied_up_to=None,
     ),
 )
 _COMPILED = tuple((re.compile(rf"(?<![a-z0-9]){f.pattern}"), f) for f in _FAMILIES)

@@ -46,12 +46,11 @@ def trailing(values: Series, window: int, least: int) -> tuple[Series, Series]:
 
 
 def median_of_three(values: Series) -> Series:
-    """Return the median of each value and its neighbours; the ends are as they are."""
+    """Return the median of each value and its neighbours, at the ends of the three nearest."""
     if len(values) < 3:
         return values.copy()
-    smooth = values.copy()
-    smooth[1:-1] = np.median(np.lib.stride_tricks.sliding_window_view(values, 3), axis=1)
-    return smooth
+    middle = np.median(np.lib.stride_tricks.sliding_window_view(values, 3), axis=1)
+    return np.concatenate([middle[:1], middle, middle[-1:]])
 
 
 def runs(mask: Mask) -> list[tuple[int, int]]:

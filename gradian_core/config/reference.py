@@ -66,8 +66,7 @@ config = load_config("gradian.yaml", {"engine.name": "graddot", "grads.batch_siz
 - **Plugins** take settings too: a section hands an engine or a clusterer those of its settings
   that the plugin declares, and `engine.options.<engine>` holds an engine's own
   ([plugins](plugins.md#options)).
-- **Accepted, without effect in this version**: `evaluation.require_significant` (an interval that
-  includes zero is never called a change) and section `train` (there is no command that trains).
+- **Accepted, without effect in this version**: section `train` (there is no command that trains).
 
 ## What a setting decides
 

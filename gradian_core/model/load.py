@@ -189,7 +189,7 @@ def _stored_weights(info: AdapterInfo) -> dict[str, torch.Tensor]:
         raise
     except Exception as error:
         raise InputError(
-            f"adapter: the weights in {info.path} are damaged: {_first_line(error)}.",
+            f"adapter: the weights in {info.path} cannot be loaded: {_first_line(error)}.",
             hint="Copy or save the adapter again.",
         ) from error
     return weights

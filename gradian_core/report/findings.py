@@ -203,8 +203,8 @@ def not_attributed_parameters(names: Sequence[str]) -> Finding | None:
         id="attribution.not_attributed_parameters",
         severity=Severity.MEDIUM,
         title=f"Not part of the attribution, though trained: {', '.join(sorted(names))}",
-        detail="The adapter also trained parameters that are no LoRA matrices. Scores are exact for "
-        "the LoRA matrices and silent about what the examples did to these modules.",
+        detail="The adapter also trained parameters that are no LoRA matrices. Scores are exact "
+        "for the LoRA matrices and silent about what the examples did to the others.",
         fix="Read the scores as those of the LoRA part; retrain to confirm.",
         evidence={"modules": sorted(names)},
     )

@@ -121,11 +121,7 @@ def test_the_page_says_of_each_setting_what_it_decides():
     assert decides("grads.batch_size") == decides("train.seed") == decides("cache_dir") == "–"
 
 
-def test_settings_that_are_said_to_have_no_effect_have_none(root):
-    rooms = ("attribution", "evaluation", "flows", "report")
-    source = source_of(root / "gradian_core", *rooms)
-    # the one place that names it leaves it out of a cache's address
-    assert source.count("require_significant") == 1
+def test_settings_that_are_said_to_have_no_effect_have_none():
     assert "train" not in set(build_app())
 
 

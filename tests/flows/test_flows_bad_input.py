@@ -177,7 +177,7 @@ def damaged_adapter_config(box):
     (adapter(box) / "adapter_config.json").write_text('{"peft_type": "LORA"')
 
 
-@case(2, "weights in", "are damaged")
+@case(2, "weights in", "cannot be loaded")
 def truncated_adapter(box):
     path = adapter(box) / "adapter_model.safetensors"
     path.write_bytes(path.read_bytes()[:1000])

@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+from filelock import FileLock
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
 
@@ -71,9 +72,15 @@ def test_a_killed_build_goes_on(command, gradian, tmp_path):
     assert list(killed.glob("index/*/manifest.json")) == []
     stamps = {path: path.stat().st_mtime_ns for path in done}
 
-    shown = gradian("show-index", killed / "index" / done[0].parent.parent.name)
+    folder = done[0].parents[1]
+    shown = gradian("show-index", folder)
     assert shown.code == 2
     assert "incomplete" in shown.err
+
+    with FileLock(folder / "build.lock"):
+        result = gradian(*command(killed), "--quiet")
+    assert result.code == 3
+    assert "Another process is building the index" in result.err
 
     result = gradian(*command(killed))
     assert result.code == 0, result.err
@@ -82,17 +89,3 @@ def test_a_killed_build_goes_on(command, gradian, tmp_path):
 
     assert gradian(*command(whole), "--quiet").code == 0
     assert content(killed) == content(whole)
-
-
-def test_two_builders_of_one_index_do_not_meet(command, gradian, tmp_path):
-    from filelock import FileLock
-
-    cache = tmp_path / "cache"
-    assert gradian(*command(cache), "--quiet").code == 0
-    folder = shards(cache)[0].parents[1]
-    (folder / "manifest.json").unlink()
-    with FileLock(folder / "build.lock"):
-        result = gradian(*command(cache), "--quiet")
-    assert result.code == 3
-    assert "Another process is building the index" in result.err
-    assert gradian(*command(cache), "--quiet").code == 0

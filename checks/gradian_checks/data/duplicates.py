@@ -72,7 +72,7 @@ def duplicates(examples: ExampleFacts, training: TrainingConfig | None = None) -
         + (" All have the same number of copies, as if to give them weight." if meant else ""),
         fix=""
         if meant
-        else f"Remove the {plural(surplus, 'surplus copy').replace('copys', 'copies')}; "
+        else f"Remove the {plural(surplus, 'surplus copy', 'surplus copies')}; "
         f"{plural(len(sizes), 'row')} stay.",
         evidence={
             "rows": len(examples),

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradian_checks._data_grade import grade, pick_ids, plural
+from gradian_checks._data_rows import read, spread
 from gradian_core.audit.facts import ExampleFacts
 from gradian_core.audit.hashing import EMPTY
 from gradian_core.audit.samples import items, rows
@@ -19,6 +20,7 @@ STEPS = ((0.05, Severity.MEDIUM), (0.005, Severity.LOW))
 NAME_WORDS = 3
 """A text of so few words is often the same in two languages, or a name."""
 _SAMPLE = 200
+_COMPARED = 2000
 _EDITING = 60.0
 """Median likeness of prompt and answer in the other rows that tells an editing task."""
 
@@ -64,7 +66,7 @@ def prompt_equals_target(examples: ExampleFacts) -> Iterator[Finding]:
     )
     if grade(len(suspects) / max(len(examples), 1), STEPS) is None:
         return
-    places = [int(i) for i in suspects if _is_echo(examples.rows[int(i)])]
+    places = [place for place, row in read(examples, suspects) if _is_echo(row)]
     share = len(places) / len(examples)
     severity = grade(share, STEPS)
     if severity is None or _is_editing(examples, suspects):
@@ -95,8 +97,8 @@ def _is_editing(examples: ExampleFacts, suspects: NDArray[np.int64]) -> bool:
     others = np.setdiff1d(np.flatnonzero((examples.asked != 0) & (examples.answer != 0)), suspects)
     if not len(others):
         return False
-    picked = others[np.linspace(0, len(others) - 1, min(_SAMPLE, len(others)), dtype=np.int64)]
-    scores = []
-    for row in (examples.rows[int(i)] for i in picked):
-        scores.append(fuzz.ratio(row.prompt[-1].content[:2000], (row.answer or "")[:2000]))
+    scores = [
+        fuzz.ratio(row.prompt[-1].content[:_COMPARED], (row.answer or "")[:_COMPARED])
+        for _, row in read(examples, spread(others, _SAMPLE))
+    ]
     return float(np.median(scores)) >= _EDITING

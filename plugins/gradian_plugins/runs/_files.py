@@ -13,7 +13,17 @@ from gradian_core.errors import InputError
 from gradian_core.files import refuse_lfs_pointer
 from gradian_core.text import excerpt
 
-__all__ = ["Remarks", "files_of", "head", "integer", "json_lines", "json_value", "number", "text_of"]
+__all__ = [
+    "Remarks",
+    "files_of",
+    "head",
+    "integer",
+    "json_lines",
+    "json_object",
+    "json_value",
+    "number",
+    "text_of",
+]
 
 T = TypeVar("T")
 

@@ -212,6 +212,8 @@ class _Builder:
         elif tag not in _KNOWN:
             self._tag(event)
             return event.value
+        if tag == _PLAIN + "timestamp":
+            return event.value
         node = yaml.ScalarNode(tag, event.value)
         try:
             return self._scalars.construct_object(node)
