@@ -16,9 +16,7 @@ _STREAM_ABOVE = 0.1
 """Reading on is some ten times cheaper than jumping to a row."""
 
 
-def read(
-    examples: ExampleFacts, positions: NDArray[np.integer]
-) -> Iterator[tuple[int, Example]]:
+def read(examples: ExampleFacts, positions: NDArray[np.integer]) -> Iterator[tuple[int, Example]]:
     """Yield ``(position, row)`` of rows, in ascending order.
 
     Parameters

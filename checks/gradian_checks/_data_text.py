@@ -7,7 +7,6 @@ import unicodedata
 from typing import Literal
 
 __all__ = [
-    "ANSWER_LABELS",
     "answer_label",
     "compare_answers",
     "final_answer",
@@ -18,44 +17,55 @@ __all__ = [
 
 Verdict = Literal["same", "reworded", "unlike"]
 
-ANSWER_LABELS = frozenset(
-    "answer ans assistant response output reply solution ai bot gpt completion "
-    "ответ відповідь respuesta réponse reponse antwort resposta risposta antwoord odpowiedź svar "
-    "cevap 回答 答案 答 回复 답변 답 回答内容 الجواب إجابة उत्तर jawaban".split()
+_ANSWER_WORD = re.compile(
+    "answer|ans|assistant|response|output|reply|solution|ai|bot|gpt|completion|ответ|відповідь|"
+    "respuesta|réponse|reponse|antwort|resposta|risposta|antwoord|odpowiedź|svar|cevap|jawaban|"
+    "回答|答案|答|回复|답변|답|الجواب|إجابة|उत्तर"
 )
 """Words that say no more than that an answer follows."""
-
 _LABEL = re.compile(r"\s*(?:[#*_>\s]*)([^\W\d_]+)[*_]*\s*[:\uff1a]")
+_NOT_GIVEN = (
+    "(?:(?:the )?(?:answer|response|output|information|data|text) )?(?:is |was |are )?"
+    "not (?:been )?(?:applicable|available|given|known|mentioned|provided|specified|stated)"
+)
+_NO_ANSWER = (
+    "no (?:answer|completion|content|data|info|information|output|response|text)"
+    "(?: (?:was |is )?(?:available|found|given|provided))?"
+)
+_NOT_GIVEN_RU = (
+    "(?:(?:ответ|информация|данные) )?(?:в тексте )?не (?:дан|извест|найден|определен|"
+    "представлен|предоставлен|предусмотрен|указан)[а-я]*"
+)
 _PLACEHOLDERS = tuple(
     re.compile(rf"(?:{pattern})[\s.…!。]*", re.IGNORECASE)
     for pattern in (
-        r"n\s?/\s?a|\W*(?:null|nan|undefined|tbd|todo|to do|placeholder|missing value)\W*",
+        r"n\s?/\s?a",
+        r"\W*(?:null|nan|undefined|tbd|todo|to do|placeholder|missing value)\W*",
         r"lorem ipsum\b.*",
         r"to be (?:added|completed|determined|done|filled(?: in)?|written)",
-        r"(?:the )?(?:(?:answer|response|output|information|data|text|value|input) )?"
-        r"(?:is |was |are )?not? (?:been )?"
-        r"(?:applicable|available|given|known|mentioned|present|provided|specified|stated)",
-        r"no (?:answer|completion|content|data|info|information|output|reply|response|text|value)"
-        r"(?: (?:was |is )?(?:available|found|given|provided|present))?",
-        r"(?:your|insert|enter) (?:answer|response|text)(?: here)?",
+        _NOT_GIVEN,
+        _NO_ANSWER,
+        "(?:your|insert|enter) (?:answer|response|text)(?: here)?",
         # Russian and Ukrainian
-        r"(?:ответ|информация|данные|текст)? ?(?:в тексте )?не "
-        r"(?:дан|известен|известно|известна|найден[ао]?|определен[ао]?|представлен[аоы]?|"
-        r"предоставлен[аоы]?|предусмотрен|указан[аоы]?)",
-        r"(?:ответ|информация|данные) отсутству(?:ет|ют)|нет (?:ответа|данных|информации)",
-        r"відповідь (?:не надана|відсутня)|немає (?:відповіді|даних|інформації)",
+        _NOT_GIVEN_RU,
+        "(?:ответ|информация|данные) отсутству(?:ет|ют)",
+        "нет (?:ответа|данных|информации)",
+        "відповідь (?:не надана|відсутня)",
+        "немає (?:відповіді|даних|інформації)",
         # Romance and Germanic languages, Polish, Turkish
-        r"(?:respuesta )?no (?:disponible|proporcionad[ao]|especificad[ao]|aplica)|sin respuesta",
-        r"(?:réponse )?non (?:disponible|fournie?|renseignée?|précisée?|applicable)|"
-        r"(?:pas de|sans) réponse",
-        r"(?:resposta )?não (?:disponível|fornecid[ao]|informad[ao]|se aplica)|sem resposta",
-        r"(?:risposta )?non (?:disponibile|fornit[ao]|specificat[ao])|nessuna risposta",
-        r"(?:antwort )?nicht (?:angegeben|anwendbar|bekannt|verfügbar|vorhanden|zutreffend)|"
-        r"keine (?:angabe|antwort|daten)(?: verfügbar| vorhanden)?|k\. ?a",
-        r"brak (?:odpowiedzi|danych|informacji)|nie (?:podano|dotyczy)|(?:cevap|yanıt) (?:yok|verilmedi)",
+        "(?:respuesta )?no (?:disponible|proporcionad[ao]|especificad[ao]|aplica)",
+        "(?:réponse )?non (?:disponible|fournie?|renseignée?|précisée?|applicable)",
+        "(?:resposta )?não (?:disponível|fornecid[ao]|informad[ao]|se aplica)",
+        "(?:risposta )?non (?:disponibile|fornit[ao]|specificat[ao])",
+        "sin respuesta|(?:pas de|sans) réponse|sem resposta|nessuna risposta",
+        "(?:antwort )?nicht (?:angegeben|anwendbar|bekannt|verfügbar|vorhanden|zutreffend)",
+        "keine (?:angabe|antwort|daten)(?: verfügbar| vorhanden)?",
+        "brak (?:odpowiedzi|danych|informacji)|nie (?:podano|dotyczy)",
+        "(?:cevap|yanıt) (?:yok|verilmedi)",
         # Chinese, Japanese, Korean
-        r"(?:暂无|未提供|没有提供|无|没有)(?:答案|回答|回复|信息|数据|相关信息)?|不详|不适用",
-        r"(?:回答|情報|データ)?(?:なし|がありません)|該当なし|(?:답변|정보|데이터|해당) ?없음",
+        "(?:暂无|未提供|没有提供|无|没有)(?:答案|回答|回复|信息|数据|相关信息)?|不详|不适用",
+        "(?:回答|情報|データ)?(?:なし|がありません)|該当なし",
+        "(?:답변|정보|데이터|해당) ?없음",
     )
 )
 _BARE_WORDS = frozenset({"无", "没有", "なし"})
@@ -69,7 +79,7 @@ _REFUSAL = re.compile(
     r"generate|give|have (?:an answer|access|the ability)|help|offer|participate|process|produce|"
     r"provide|respond|share|support|write)\b"
     r"|\bi (?:must|have to) (?:decline|refuse)\b"
-    r"|\b(?:cannot|can['’]t|unable to) (?:assist|comply|help|fulfil\w*) (?:with|your|you|this|that)\b"
+    r"|\b(?:cannot|can['’]t|unable to) (?:assist|comply|help) (?:with|you|your|this|that)\b"
     r"|\bя не (?:могу|буду|в состоянии|имею возможности)\b"
     r"|\bno puedo (?:ayudar|responder|proporcionar|hacer)|\bje ne peux pas\b"
     r"|\bich kann (?:\w+ ){0,3}nicht (?:\w+ )?(?:beantworten|helfen|machen|geben|erstellen)"
@@ -105,7 +115,7 @@ def answer_label(text: str) -> str | None:
     """Return the label before an answer (``Answer:``), in lower case, if it says only that."""
     found = _LABEL.match(text)
     word = "" if found is None else found.group(1).casefold()
-    return word if word in ANSWER_LABELS else None
+    return word if _ANSWER_WORD.fullmatch(word) else None
 
 
 def is_placeholder(text: str) -> bool:

@@ -8,10 +8,19 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from gradian_checks._read import by_default, known, version
 from gradian_core.audit.facts import TokenFacts
 from gradian_core.runs.artifact import TrainingConfig
 
-__all__ = ["LongRows", "cut_rows", "is_before", "is_loss_stated", "is_tool", "long_rows", "loss_on"]
+__all__ = [
+    "LongRows",
+    "drops_empty_rows",
+    "is_before",
+    "is_loss_stated",
+    "is_tool",
+    "long_rows",
+    "loss_on",
+]
 
 Loss = Literal["answers", "markers", "all", "unknown"]
 
@@ -107,11 +116,6 @@ def _targets_of_proportional_cut(
     return np.minimum(room, full)
 
 
-def cut_rows(long: LongRows) -> NDArray[np.bool_]:
-    """Return ``(n,)`` bool: rows that lose tokens but are trained on."""
-    return long.answer_cut | long.prompt_cut
-
-
 def loss_on(training: TrainingConfig | None, *, prompted: bool) -> Loss:
     """Return what the run's loss is taken on.
 
@@ -154,25 +158,22 @@ def is_loss_stated(training: TrainingConfig | None) -> bool:
 
 
 def _is_stated(training: TrainingConfig, name: str) -> bool:
-    return not training.values[name].source.startswith("default")
+    return known(training, name) and not by_default(training, name)
+
+
+def drops_empty_rows(training: TrainingConfig | None) -> bool:
+    """Whether the tool leaves out rows that have no target."""
+    if is_tool(training, "trl"):
+        return is_before(training, (1, 9)) is False
+    return is_tool(training, "axolotl", "unsloth")
 
 
 def is_tool(training: TrainingConfig | None, *names: str) -> bool:
-    """Whether the run's tool is one of these, however its name is spelt."""
-    if training is None:
-        return False
-    plain = training.tool.lower().replace("-", "").replace("_", "")
-    return any(name.replace("-", "") in plain for name in names)
+    """Whether the run's tool is one of these."""
+    return training is not None and training.tool in names
 
 
-def is_before(training: TrainingConfig | None, version: str) -> bool | None:
-    """Whether the tool is older than a version; None if its version is not known."""
-    from packaging.version import InvalidVersion, Version
-
-    if training is None or training.version is None:
-        return None
-    try:
-        # A development version of 0.17 is newer than 0.16 and has what 0.17 brings.
-        return Version(Version(training.version).base_version) < Version(version)
-    except InvalidVersion:
-        return None
+def is_before(training: TrainingConfig | None, release: tuple[int, ...]) -> bool | None:
+    """Whether trl is older than a release; None if its version is not known."""
+    found = None if training is None else version(training, "trl")
+    return None if found is None else found < release

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gradian_checks._read import by_default, number, origin, text
 from gradian_core.audit.facts import LogFacts, NotAssessed
 from gradian_core.runs.artifact import AdapterInfo, TrainingConfig
-
-from gradian_checks._read import by_default, number, origin, text
 
 __all__ = ["Lora", "PeakRate", "billions", "full_fine_tune", "lora", "peak_rate"]
 

@@ -11,12 +11,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from gradian_checks._lora import Lora, PeakRate, billions, lora, peak_rate
+from gradian_checks._read import require_sft, short
 from gradian_core.audit.facts import LogFacts, NotAssessed
 from gradian_core.findings import Severity
 from gradian_core.runs.artifact import AdapterInfo, TrainingConfig
-
-from gradian_checks._lora import Lora, PeakRate, billions, lora, peak_rate
-from gradian_checks._read import require_sft, short
 
 __all__ = ["Rates", "probably_too_high", "rates", "too_high"]
 

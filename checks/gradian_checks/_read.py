@@ -16,6 +16,7 @@ __all__ = [
     "origin",
     "require_sft",
     "short",
+    "shown_value",
     "text",
     "version",
 ]
@@ -97,3 +98,13 @@ def version(training: TrainingConfig, package: str) -> tuple[int, ...] | None:
         name = training.version
     match = re.match(r"v?(\d+(?:\.\d+)*)", str(name or ""))
     return tuple(int(part) for part in match[1].split(".")) if match else None
+
+
+def shown_value(value: object) -> str:
+    """Return a value of a config as people write it, cut to a readable length."""
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    if isinstance(value, (int, float)):
+        return short(float(value))
+    words = str(value)
+    return words if len(words) <= 60 else f"{words[:57]}..."

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gradian_checks._read import flag, number
 from gradian_core.audit.facts import ExampleFacts, LogFacts
 from gradian_core.runs.artifact import TrainingConfig
-
-from gradian_checks._read import flag, number
 
 __all__ = ["Batch", "effective_batch", "epochs", "planned_steps", "row_count", "warmup_steps"]
 
@@ -85,11 +84,11 @@ def epochs(
     What the log says was done comes first. ``max_steps`` wins over the epochs that a config
     asks for.
     """
-    if log is not None:
-        seen = np.concatenate([log.epoch, log.eval_epoch, [_extra(log, "epoch") or math.nan]])
-        seen = seen[np.isfinite(seen)]
-        if len(seen) and seen.max() > 0:
-            return float(seen.max()), "the log"
+    if log is not None and log.epochs_done:
+        return log.epochs_done, "the trainer's record"
+    logged = None if log is None else _logged_epochs(log)
+    if logged is not None and not _ran_all(training, log, logged):
+        return logged, "the log"
     cap = number(training, "max_steps")
     if cap is not None and cap > 0:
         batch = effective_batch(training, log)
@@ -126,10 +125,37 @@ def warmup_steps(training: TrainingConfig | None, total: int | None) -> float | 
     steps, ratio = number(training, "warmup_steps"), number(training, "warmup_ratio")
     if steps is not None and steps >= 1:
         return steps
-    share = steps if steps else ratio
+    share = steps or ratio
     if share is None:
         return steps
     return math.ceil(share * total) if total and share > 0 else share
+
+
+def _logged_epochs(log: LogFacts) -> float | None:
+    """Return the epochs of the last log line, carried on to the last step."""
+    epoch = np.concatenate([log.epoch, log.eval_epoch])
+    step = np.concatenate([log.step, log.eval_step])
+    usable = np.isfinite(epoch) & (epoch > 0)
+    closing = _extra(log, "epoch")
+    if closing:
+        return closing
+    if not usable.any():
+        return None
+    last = int(np.argmax(np.where(usable, epoch, -1.0)))
+    seen = float(epoch[last])
+    rest = log.global_step / step[last] if log.global_step and step[last] > 0 else 1.0
+    return seen * max(float(rest), 1.0)
+
+
+def _ran_all(training: TrainingConfig | None, log: LogFacts | None, logged: float) -> bool:
+    """Whether the trainer recorded a number of epochs that the log just stops short of."""
+    if log is not None and log.global_step and log.max_steps and log.global_step < log.max_steps:
+        return False
+    found = None if training is None else training.values.get("num_train_epochs")
+    asked, cap = number(training, "num_train_epochs"), number(training, "max_steps")
+    if found is None or found.basis != "ran" or asked is None or (cap is not None and cap > 0):
+        return False
+    return 0.5 * asked <= logged <= asked
 
 
 def _measured(size: float) -> Batch:

@@ -6,21 +6,64 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gradian_core.runs.artifact import AdapterInfo
-
 from gradian_checks._families import Family, family
+from gradian_core.runs.artifact import AdapterInfo
 
 __all__ = ["Targets", "matches", "named_targets", "targets"]
 
 _ALL = frozenset({"all-linear", "all", "all_linear"})
 _ATTENTION = frozenset(
-    "q_proj k_proj v_proj o_proj out_proj qkv_proj query_key_value c_attn wqkv w_pack wq wk wv wo "
-    "query key value query_proj value_proj qkv q_a_proj q_b_proj kv_a_proj_with_mqa kv_b_proj "
-    "att_proj attn_out dense".split()
+    [
+        "q_proj",
+        "k_proj",
+        "v_proj",
+        "o_proj",
+        "out_proj",
+        "qkv_proj",
+        "query_key_value",
+        "c_attn",
+        "wqkv",
+        "w_pack",
+        "wq",
+        "wk",
+        "wv",
+        "wo",
+        "query",
+        "key",
+        "value",
+        "query_proj",
+        "value_proj",
+        "qkv",
+        "q_a_proj",
+        "q_b_proj",
+        "kv_a_proj_with_mqa",
+        "kv_b_proj",
+        "att_proj",
+        "attn_out",
+        "dense",
+    ]
 )
 _MLP = frozenset(
-    "gate_proj up_proj down_proj gate_up_proj fc1 fc2 fc_in fc_out w1 w2 w3 dense_h_to_4h "
-    "dense_4h_to_h c_fc c_proj ff_proj ff_out gate_and_up_proj".split()
+    [
+        "gate_proj",
+        "up_proj",
+        "down_proj",
+        "gate_up_proj",
+        "fc1",
+        "fc2",
+        "fc_in",
+        "fc_out",
+        "w1",
+        "w2",
+        "w3",
+        "dense_h_to_4h",
+        "dense_4h_to_h",
+        "c_fc",
+        "c_proj",
+        "ff_proj",
+        "ff_out",
+        "gate_and_up_proj",
+    ]
 )
 _NEITHER = frozenset({"lm_head", "embed_tokens", "wte", "wpe", "output", "score", "tok_embeddings"})
 _MLP_WORDS = re.compile(

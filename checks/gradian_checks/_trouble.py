@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gradian_core.audit.facts import LogFacts, NotAssessed
-from gradian_core.runs.artifact import TrainingConfig
-
 from gradian_checks._read import number
 from gradian_checks._series import longest_run, median_of_three, runs, trailing
+from gradian_core.audit.facts import LogFacts, NotAssessed
+from gradian_core.runs.artifact import TrainingConfig
 
 __all__ = [
     "Climb",
@@ -23,6 +22,7 @@ __all__ = [
     "loss_scale",
     "losses",
     "norms",
+    "scale_is_right",
     "silent_norms",
 ]
 
@@ -36,6 +36,7 @@ _BACK = 0.05
 _BLOWUP = 10.0
 _BLOWUP_FLOOR = 5.0
 _SCALE = 3.0
+_ALIKE = 1.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,12 @@ def loss_scale(log: LogFacts, training: TrainingConfig | None) -> LossScale | No
         return None
     accumulation = number(training, "gradient_accumulation_steps")
     return LossScale(settled, len(ratio), None if accumulation is None else int(accumulation))
+
+
+def scale_is_right(log: LogFacts) -> bool:
+    """Whether training and eval loss are seen to lie on one scale."""
+    ratio = _ratios(log)
+    return len(ratio) >= 2 and 1 / _ALIKE < float(np.median(ratio)) < _ALIKE
 
 
 def _ratios(log: LogFacts) -> NDArray[np.float64]:

@@ -6,42 +6,65 @@ import json
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gradian_core.audit.facts import ExampleFacts, Style
 from gradian_core.audit.hashing import fold, hash64
-from gradian_core.data.example import Example, Turn
-from gradian_core.data.files import Dataset
+from gradian_core.audit.marks import marks
+from gradian_core.data.example import Example
+from gradian_core.data.files import Dataset, load_dataset
 from gradian_core.data.rows import match_shape, parse_row
 
-__all__ = ["collect_examples"]
+__all__ = ["collect_examples", "open_examples"]
 
-_LABEL = re.compile(r"\s*[^\W\d_][^\s:]{0,24}:(?!//)")
-_PLACEHOLDER = re.compile(r"\{\{\s*[^\W\d]\w*\s*\}\}")
+# As plain integers: flags of an enum cost more than everything else that is done with a row.
+_JSON, _FENCED, _LABELLED, _LEADING, _TRAILING, _ONE_CHARACTER = map(int, list(Style)[:6])
+
+_LABEL = re.compile(r"[^\W\d_][^\s:]{0,24}:(?!//)")
 _ROLE_KEYS = ("role", "from")
 # Control characters that folding turns into nothing a text could hold keep the parts apart.
 _TURN, _PART = "\x1e", "\x1f"
 
 
-def collect_examples(
-    dataset: Dataset, *, advance: Callable[[], None] | None = None
-) -> ExampleFacts:
-    """Look at every row once.
+def open_examples(
+    path: str | Path, *, advance: Callable[[], object] | None = None
+) -> tuple[Dataset, ExampleFacts]:
+    """Open a data set and look at every row in the pass that checks them.
 
     Parameters
     ----------
-    dataset
-        The rows.
+    path
+        As for :func:`gradian_core.data.files.load_dataset`.
     advance
         Called after each row.
+
+    Raises
+    ------
+    InputError
+        As :func:`~gradian_core.data.files.load_dataset`.
+    """
+    columns = _Columns()
+
+    def visit(row: Mapping[str, Any], example: Example) -> None:
+        columns.add(row, example)
+        if advance is not None:
+            advance()
+
+    dataset = load_dataset(path, visit=visit)
+    return dataset, columns.facts(dataset)
+
+
+def collect_examples(dataset: Dataset) -> ExampleFacts:
+    """Look at every row of a data set that is open already, once.
 
     Returns
     -------
     ExampleFacts
-        Some 90 bytes a row; text is read again from the data set when it is asked for.
+        Some 120 bytes a row; text is read again from the data set when it is asked for.
 
     Raises
     ------
@@ -51,8 +74,6 @@ def collect_examples(
     columns = _Columns()
     for index, row in enumerate(dataset.raw()):
         columns.add(row, parse_row(row, index, dataset.where(index)))
-        if advance is not None:
-            advance()
     return columns.facts(dataset)
 
 
@@ -61,53 +82,50 @@ class _Columns:
         self.ids: list[str] = []
         self.hashes = array("Q")
         self.sizes = array("i")
-        self.kinds = array("B")
+        self.kinds = array("H")
         self.shapes: dict[str, int] = {}
         self.roles: Counter[str] = Counter()
 
     def add(self, row: Mapping[str, Any], example: Example) -> None:
-        keys = _shape_keys(row)
-        for name in _role_names(row, keys):
-            self.roles[name] += 1
+        keys = match_shape(row) or ()
+        for key in keys:
+            if isinstance(row[key], (list, tuple)):
+                self.roles.update(_role_names(row[key]))
         shape = self.shapes.setdefault("+".join(keys), len(self.shapes))
         self.ids.append(example.id)
         if example.text is not None:
             text = hash64(fold(example.text))
-            style = _placeholder(example.text)
             self.hashes.extend((text, text, 0, 0))
             self.sizes.extend((len(example.text), 0, 0))
-            self.kinds.extend((style, shape, 0))
-            return
-        self._add_turns(example, shape)
+            self.kinds.extend((marks(example), shape, 0))
+        else:
+            self._add_turns(example, shape)
 
     def _add_turns(self, example: Example, shape: int) -> None:
         turns = example.turns
-        prompt = example.prompt
-        answer = turns[len(prompt)] if len(prompt) < len(turns) else None
-        parts = [_folded(turn) for turn in turns]
-        before = _PART.join(parts[: len(prompt)])
-        if example.tools:
-            before += _TURN + json.dumps([dict(tool) for tool in example.tools], sort_keys=True)
+        split = len(example.prompt)
+        answer = turns[split] if split < len(turns) else None
+        folded = [fold(turn.content) for turn in turns]
+        parts = [turn.role + _TURN + text for turn, text in zip(turns, folded, strict=True)]
+        before = _PART.join(parts[:split]) + _json(example.tools)
         question = hash64(before)
-        whole = (
-            question
-            if len(prompt) == len(turns)
-            else hash64(before + _TURN + _PART.join(parts[len(prompt) :]) + _extras(turns))
-        )
-        said = 0 if answer is None else hash64(fold(answer.content) + _calls(answer))
-        asked = hash64(fold(prompt[-1].content)) if answer is not None and prompt else 0
-        style = 0 if answer is None else _style(answer.content)
-        style |= next((s for turn in turns if (s := _placeholder(turn.content))), 0)
-        self.hashes.extend((whole, question, said, asked))
-        answer_chars = 0 if answer is None else len(answer.content)
-        self.sizes.extend((sum(len(turn.content) for turn in prompt), answer_chars, len(turns)))
+        if answer is None:
+            self.hashes.extend((question, question, 0, 0))
+        else:
+            after = _PART.join(parts[split:]) + _json([turn.extra for turn in turns])
+            whole = hash64(before + _PART + after)
+            said = hash64(folded[split] + _json(answer.extra.get("tool_calls")))
+            self.hashes.extend((whole, question, said, hash64(folded[split - 1]) if split else 0))
+        lengths = [len(turn.content) for turn in turns]
+        style = marks(example) | (0 if answer is None else _style(answer.content))
+        self.sizes.extend((sum(lengths[:split]), lengths[split] if answer else 0, len(turns)))
         called = answer is not None and bool(answer.extra.get("tool_calls"))
         self.kinds.extend((style, shape, called))
 
     def facts(self, dataset: Dataset) -> ExampleFacts:
         hashes = np.array(self.hashes, np.uint64).reshape(-1, 4).T.copy()
         sizes = np.array(self.sizes, np.int32).reshape(-1, 3).T.copy()
-        kinds = np.array(self.kinds, np.uint8).reshape(-1, 3).T.copy()
+        kinds = np.array(self.kinds, np.uint16).reshape(-1, 3).T.copy()
         turns = sizes[2].clip(max=np.iinfo(np.int16).max).astype(np.int16)
         called = kinds[2].astype(np.bool_)
         for column in (hashes, sizes, kinds, turns, called):
@@ -120,7 +138,7 @@ class _Columns:
             answer=hashes[2],
             asked=hashes[3],
             styles=kinds[0],
-            shapes=kinds[1],
+            shapes=kinds[1].astype(np.uint8),
             shape_names=tuple(self.shapes),
             roles=dict(self.roles.most_common()),
             prompt_chars=sizes[0],
@@ -131,56 +149,36 @@ class _Columns:
         )
 
 
-def _shape_keys(row: Mapping[str, Any]) -> tuple[str, ...]:
-    shape = match_shape(row)
-    assert shape is not None, "a parsed row has a shape"
-    return shape.keys_in(row)
+def _role_names(messages: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for message in messages:
+        yield next(str(message[k]) for k in _ROLE_KEYS if message.get(k) is not None)
 
 
-def _role_names(row: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[str]:
-    for key in keys:
-        if isinstance(row[key], (list, tuple)):
-            for message in row[key]:
-                yield next(str(message[k]) for k in _ROLE_KEYS if message.get(k) is not None)
-
-
-def _folded(turn: Turn) -> str:
-    return f"{turn.role}{_TURN}{fold(turn.content)}"
-
-
-def _extras(turns: tuple[Turn, ...]) -> str:
-    extras = [dict(turn.extra) for turn in turns]
-    return _TURN + json.dumps(extras, sort_keys=True) if any(extras) else ""
-
-
-def _calls(turn: Turn) -> str:
-    calls = turn.extra.get("tool_calls")
-    return _TURN + json.dumps(calls, sort_keys=True) if calls else ""
-
-
-def _placeholder(text: str) -> int:
-    return int(Style.PLACEHOLDER) if "{{" in text and _PLACEHOLDER.search(text) else 0
+def _json(value: Any) -> str:
+    """Return what stands beside the text of a row, such as tool calls; mostly nothing."""
+    # default: the extras of turns are mappings of any kind, which json does not know.
+    return _TURN + json.dumps(value, sort_keys=True, default=dict) if value and any(value) else ""
 
 
 def _style(text: str) -> int:
     body = text.strip()
     if not body:
         return 0
-    style = Style(0)
-    ends = body[0] + body[-1]
-    if ends in {"{}", "[]"} and _is_json(body):
-        style |= Style.JSON
+    first = body[0]
+    style = 0
+    if first + body[-1] in {"{}", "[]"} and _is_json(body):
+        style |= _JSON
     if body.startswith("```"):
-        style |= Style.FENCED
-    if _LABEL.match(text):
-        style |= Style.LABELLED
+        style |= _FENCED
+    if _LABEL.match(body):
+        style |= _LABELLED
     if text[0].isspace():
-        style |= Style.LEADING_SPACE
+        style |= _LEADING
     if text[-1].isspace():
-        style |= Style.TRAILING_SPACE
-    if len(body) >= 4 and not body.strip(body[0]):
-        style |= Style.ONE_CHARACTER
-    return int(style)
+        style |= _TRAILING
+    if len(body) >= 4 and not body.strip(first):
+        style |= _ONE_CHARACTER
+    return style
 
 
 def _is_json(body: str) -> bool:

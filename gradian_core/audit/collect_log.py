@@ -52,6 +52,8 @@ def collect_log(log: TrainerLog) -> LogFacts:
         eval_bad=eval_bad,
         global_step=log.global_step,
         max_steps=log.max_steps,
+        epochs_done=log.epoch,
+        finished=log.finished,
         train_loss=mean if mean is not None and math.isfinite(mean) else None,
         extra=extra,
     )

@@ -62,7 +62,7 @@ class Style(enum.IntFlag):
     REASONING = 256
     """An assistant turn carries reasoning, in ``<think>`` tags or under a key of its own."""
     BROKEN_TURNS = 512
-    """User and assistant do not take turns, the user first."""
+    """User and assistant do not take turns, the user first and the assistant last."""
     INST = 1024
     """``[INST]`` stands in the text: Llama-2 and Mistral markup."""
     CHATML = 2048
@@ -192,6 +192,9 @@ class TokenizerFacts:
         ``(text, id)`` of the token that the chat template writes after an answer, or None.
     generation_eos
         ``eos_token_id`` of ``generation_config.json``; empty where there is none.
+    model_vocab_size
+        Rows of the base model's embedding (``vocab_size`` of its ``config.json``), None where
+        that is not at hand.
     """
 
     name: str
@@ -205,6 +208,7 @@ class TokenizerFacts:
     vocab_size: int
     end_of_turn: tuple[str, int] | None = None
     generation_eos: frozenset[int] = frozenset()
+    model_vocab_size: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -224,6 +228,10 @@ class LogFacts:
         ``(m,)`` bool: logged, but not finite.
     global_step, max_steps
         Steps taken and planned, None if unknown.
+    epochs_done
+        Epochs that were done as the trainer recorded them, None if it did not.
+    finished
+        Whether the trainer recorded that it came to its end, None if it says nothing.
     train_loss
         Mean over the run from the closing record, None without one.
     extra
@@ -243,5 +251,7 @@ class LogFacts:
     eval_bad: NDArray[np.bool_]
     global_step: int | None = None
     max_steps: int | None = None
+    epochs_done: float | None = None
+    finished: bool | None = None
     train_loss: float | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)

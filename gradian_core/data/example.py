@@ -91,6 +91,9 @@ class Example:
         return None
 
 
+_CANONICAL = json.JSONEncoder(ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+
+
 def example_id(
     row: int,
     *,
@@ -108,5 +111,5 @@ def example_id(
         "text": text,
         "tools": [dict(tool) for tool in tools],
     }
-    canonical = json.dumps(content, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+    canonical = _CANONICAL.encode(content)
     return f"{hashlib.sha256(canonical.encode()).hexdigest()[:12]}-{row}"

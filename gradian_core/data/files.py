@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, overload
@@ -19,12 +19,16 @@ from gradian_core.data.rows import parse_row, used_keys
 from gradian_core.data.turns import kind_of
 from gradian_core.errors import InputError
 
-__all__ = ["Dataset", "RowSource", "dataset_from_rows", "load_dataset"]
+__all__ = ["Dataset", "RowSource", "Visit", "dataset_from_rows", "load_dataset"]
 
 _SUFFIXES = (".jsonl", ".ndjson", ".json")
 _READ = "Read are .jsonl, .ndjson and .json files, and folders written by save_to_disk."
 _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 _WEIGHT_KEYS = ("weight", "loss_weight", "train")
+
+
+Visit = Callable[[Mapping[str, Any], Example], None]
+"""Takes a row as it is written, and as it was parsed."""
 
 
 class RowSource(Protocol):
@@ -56,6 +60,8 @@ class Dataset(Sequence[Example]):
         The rows.
     path
         File or folder; None for rows from memory.
+    visit
+        Called with each row, as it is written and as it was parsed, while they are checked.
 
     Attributes
     ----------
@@ -73,7 +79,9 @@ class Dataset(Sequence[Example]):
 
     __slots__ = ("_source", "fingerprint", "notes", "path")
 
-    def __init__(self, source: RowSource, *, path: Path | None = None) -> None:
+    def __init__(
+        self, source: RowSource, *, path: Path | None = None, visit: Visit | None = None
+    ) -> None:
         self._source = source
         self.path = path
         digest = hashlib.sha256()
@@ -82,6 +90,8 @@ class Dataset(Sequence[Example]):
         for index, row in enumerate(source):
             example = parse_row(row, index, source.where(index))
             _add_content(digest, example)
+            if visit is not None:
+                visit(row, example)
             unused.update(str(k) for k in row.keys() - used_keys(row) if row[k] is not None)
             weightless += any(
                 _has_no_weight(turn.extra) for turn in example.turns if turn.role == "assistant"
@@ -146,11 +156,18 @@ class _MemoryRows:
         return f"{self.name}[{index}]"
 
 
-def load_dataset(path: str | Path) -> Dataset:
+def load_dataset(path: str | Path, *, visit: Visit | None = None) -> Dataset:
     """Open a data set: a ``.jsonl``, ``.ndjson`` or ``.json`` file, or a ``save_to_disk`` folder.
 
     A ``.json`` file may hold a list of rows, one row, or an object with the rows under ``train``
     or ``data``. Blank lines are skipped. Text is UTF-8, with or without a byte order mark.
+
+    Parameters
+    ----------
+    path
+        File or folder.
+    visit
+        As for :class:`Dataset`: saves a second pass over the rows.
 
     Raises
     ------
@@ -163,11 +180,11 @@ def load_dataset(path: str | Path) -> Dataset:
     path = Path(path)
     try:
         if path.is_dir():
-            return Dataset(open_saved(path), path=path)
+            return Dataset(open_saved(path), path=path, visit=visit)
         if not path.exists():
             raise _missing(path)
         _check_kind(path)
-        return Dataset(open_json(path), path=path)
+        return Dataset(open_json(path), path=path, visit=visit)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
 

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from gradian_core.data.example import Example, Turn, example_id
@@ -48,9 +49,9 @@ class Shape:
     def __str__(self) -> str:
         return " + ".join("/".join(group) for group in self.needs)
 
-    def keys_in(self, row: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the key that the row has for each group, for the groups that it has."""
-        found = (_first(row, group) for group in self.needs)
+    def keys_in(self, present: Collection[str]) -> tuple[str, ...]:
+        """Return the key of each group that is there, for the groups that have one."""
+        found = (_first(present, group) for group in self.needs)
         return tuple(key for key in found if key is not None)
 
 
@@ -78,21 +79,42 @@ _REFUSED = (
 )
 
 
-def match_shape(row: Mapping[str, Any]) -> Shape | None:
-    """Return the first shape that a row has, or None."""
-    for shape in SHAPES:
-        if len(shape.keys_in(row)) == len(shape.needs):
-            return shape
-    return None
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How rows with certain keys are read."""
+
+    keys: tuple[str, ...]
+    extra: str | None
+    cluster: str | None
+
+
+def match_shape(row: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Return the keys that make up the first shape that a row has, None if it has none."""
+    reading = _reading(_present(row))
+    return None if reading is None else reading.keys
 
 
 def used_keys(row: Mapping[str, Any]) -> set[str]:
     """Return the keys of a row that :func:`parse_row` reads."""
-    shape = match_shape(row)
-    if shape is None:
+    reading = _reading(_present(row))
+    if reading is None:
         return set()
-    extra = _first(row, shape.takes)
-    return {*shape.keys_in(row), *_COMMON_KEYS, *([extra] if extra else [])}
+    return {*reading.keys, *_COMMON_KEYS, *([reading.extra] if reading.extra else [])}
+
+
+def _present(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple([key for key, value in row.items() if value is not None])
+
+
+# The rows of a file mostly have the same keys, so this is worked out once for each set of them.
+@lru_cache(maxsize=256)
+def _reading(present: tuple[str, ...]) -> _Reading | None:
+    for shape in SHAPES:
+        keys = shape.keys_in(present)
+        if len(keys) == len(shape.needs):
+            cluster = _first(present, ("cluster", "cluster_id"))
+            return _Reading(keys, _first(present, shape.takes), cluster)
+    return None
 
 
 def parse_row(row: Mapping[str, Any], number: int, where: str) -> Example:
@@ -112,20 +134,20 @@ def parse_row(row: Mapping[str, Any], number: int, where: str) -> Example:
     InputError
         If the row fits no shape, is preference data, or a value is not what its key needs.
     """
+    present = _present(row)
     for signs, what, hint in _REFUSED:
-        sign = _first(row, signs)
+        sign = _first(present, signs)
         if sign is not None:
             raise InputError(f"{where}: {what} (key '{sign}').", hint=hint)
-    shape = match_shape(row)
-    if shape is None:
+    reading = _reading(present)
+    if reading is None:
         raise _no_shape(row, where)
-    keys = shape.keys_in(row)
     text = None
     turns: tuple[Turn, ...] = ()
-    if "text" in keys:
+    if "text" in reading.keys:
         text = parse_text(row["text"], "text", where)
     else:
-        turns = _with_system(row, _turns(row, shape, keys, where), where)
+        turns = _with_system(row, _turns(row, reading, where), where)
     tools = parse_tools(row.get("tools"), where)
     return Example(
         id=example_id(number, turns=turns, text=text, tools=tools),
@@ -133,16 +155,14 @@ def parse_row(row: Mapping[str, Any], number: int, where: str) -> Example:
         turns=turns,
         text=text,
         tools=tools,
-        cluster=_cluster(row, where),
+        cluster=_cluster(row, reading.cluster, where),
     )
 
 
-def _turns(
-    row: Mapping[str, Any], shape: Shape, keys: tuple[str, ...], where: str
-) -> tuple[Turn, ...]:
-    if len(keys) == 1:
-        return parse_turns(row[keys[0]], keys[0], where)
-    prompt, answer = keys
+def _turns(row: Mapping[str, Any], reading: _Reading, where: str) -> tuple[Turn, ...]:
+    if len(reading.keys) == 1:
+        return parse_turns(row[reading.keys[0]], reading.keys[0], where)
+    prompt, answer = reading.keys
     if prompt == "prompt":
         return _side(row, prompt, "user", where) + _side(row, answer, "assistant", where)
     question = parse_text(row[prompt], prompt, where)
@@ -152,7 +172,7 @@ def _turns(
                 f"{where}: 'history' beside 'instruction' is not read.",
                 hint="Write the conversation as 'messages'.",
             )
-        extra = _first(row, shape.takes)
+        extra = reading.extra
         more = parse_text(row[extra], extra, where) if extra else ""
         question = f"{question}\n{more}" if question and more else question or more
     return (Turn("user", question), Turn("assistant", parse_text(row[answer], answer, where)))
@@ -180,8 +200,7 @@ def _with_system(row: Mapping[str, Any], turns: tuple[Turn, ...], where: str) ->
     return turns
 
 
-def _cluster(row: Mapping[str, Any], where: str) -> str | None:
-    key = _first(row, ("cluster", "cluster_id"))
+def _cluster(row: Mapping[str, Any], key: str | None, where: str) -> str | None:
     if key is None:
         return None
     value = row[key]
@@ -202,11 +221,12 @@ def _no_shape(row: Mapping[str, Any], where: str) -> InputError:
     found = ", ".join(names[:12]) or "none"
     found += f" and {len(names) - 12} more" if len(names) > 12 else ""
     reason = "the row fits no known shape"
+    present = _present(row)
     for shape in SHAPES:
-        if shape.keys_in(row):
-            missing = (group for group in shape.needs if _first(row, group) is None)
+        if keys := shape.keys_in(present):
+            missing = (group for group in shape.needs if _first(present, group) is None)
             partners = " and ".join("/".join(f"'{key}'" for key in group) for group in missing)
-            reason = f"'{shape.keys_in(row)[0]}' stands without {partners} (missing or null)"
+            reason = f"'{keys[0]}' stands without {partners} (missing or null)"
             break
     return InputError(
         f"{where}: {reason}; its keys: {found}.",
@@ -214,5 +234,5 @@ def _no_shape(row: Mapping[str, Any], where: str) -> InputError:
     )
 
 
-def _first(row: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
-    return next((key for key in keys if row.get(key) is not None), None)
+def _first(present: Collection[str], keys: tuple[str, ...]) -> str | None:
+    return next((key for key in keys if key in present), None)

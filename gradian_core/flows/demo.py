@@ -102,9 +102,7 @@ def run_demo(
     train = _trainer(out / "base", seed, show)
     with _one_thread():
         train(data.train, out / "run", "Fine-tuning on the data with planted rows")
-        config = load_config(
-            out / "gradian.yaml", {"cache_dir": out / ".gradian", "device": "cpu"}
-        )
+        config = load_config(out / "gradian.yaml", {"cache_dir": out / ".gradian", "device": "cpu"})
         report = attribute(config, capability=CAPABILITY, progress=show)
         outcome = _prove(out, data, config, report, train, seed, show)
     if not keep:

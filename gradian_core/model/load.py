@@ -75,7 +75,7 @@ def load_model(config: Config) -> LoadedModel:
     with _memory_errors(device):
         model = _load_base(config, source, device)
         if info is not None:
-            notes += _compare_bases(info, config.base_model)
+            notes += _compare_bases(info, source)
             model = _attach(model, info, source)
             if config.dtype == "float64":
                 # PEFT leaves adapter weights in float32
@@ -229,12 +229,15 @@ def _refuse_untrained(tensors: dict[str, Any], info: AdapterInfo) -> None:
         )
 
 
-def _compare_bases(info: AdapterInfo, given: str) -> list[str]:
-    named = info.base_model
-    if named is None or Path(named).name.lower() == Path(given).stem.lower():
+def _compare_bases(info: AdapterInfo, source: BaseSource) -> list[str]:
+    if info.base_model is None:
         return []
-    if Path(named).name.lower() == Path(given).name.lower():
+    # the sentence goes into the report, where no path of a machine belongs
+    wanted = Path(info.base_model)
+    given = Path(source.name)
+    if wanted.name.lower() in {given.name.lower(), given.stem.lower()}:
         return []
+    named = wanted.name if wanted.is_absolute() else info.base_model
     return [f"The adapter says that its base model is {named}; {given} was used as told."]
 
 

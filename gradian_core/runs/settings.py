@@ -85,6 +85,8 @@ SETTINGS: dict[str, Setting] = {
         load_in_8bit="base model quantised to eight bits",
         gradient_checkpointing="activations are computed again in the backward pass",
     ),
+    **_table("any", deepspeed="DeepSpeed's config or its file; it may clip gradients by itself"),
+    **_table("text", device="graphics card, as its maker names it"),
     # --- logging, evaluation, saving
     **_table(
         "number",
@@ -153,6 +155,7 @@ SETTINGS: dict[str, Setting] = {
         bos_token="first token that the config asks for",  # noqa: S106 - a token of text
     ),
     **_table("any", datasets="data sets as the config names them"),
+    **_table("flag", tie_word_embeddings="the base model's input and output embeddings are one"),
     **_table("integer", max_samples="cap on rows of each data set"),
     **_table("number", val_set_size="share or number of rows that are held out"),
     # --- adapter, as asked for; what exists is in AdapterInfo
@@ -192,7 +195,7 @@ def _number(value: Any, *, whole: bool) -> Any:
         return value
     if isinstance(value, str):
         try:
-            value = float(value.replace("_", ""))
+            value = int(value) if value.strip().isdecimal() else float(value)
         except ValueError:
             return value
     if isinstance(value, float) and whole and math.isfinite(value) and value == int(value):

@@ -58,9 +58,9 @@ ERRORS = {
         "error: The disk is full.",
     ),
     "permission": (
-        PermissionError(errno.EACCES, "Permission denied", "/root/x"),
+        PermissionError(errno.EACCES, "Permission denied", "/locked/x"),
         3,
-        "error: No permission for /root/x.",
+        "error: No permission for /locked/x.",
     ),
     "broken library": (
         ImportError("libcudart.so.12", name="torch"),

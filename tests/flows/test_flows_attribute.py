@@ -1,11 +1,12 @@
 """From run folder to report, on a real model."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
 
-from gradian_core.errors import InputError
+from gradian_core.errors import InputError, PluginError
 from gradian_core.flows.attribute import attribute
 from gradian_core.plugins.registry import load_registry
 from gradian_core.report.model import Report
@@ -81,8 +82,6 @@ def test_sinks_write_and_the_same_run_gives_the_same_bytes(warm, make_config, tm
 
 
 def test_a_moved_run_gives_the_same_report(tiny, warm, make_config, tmp_path):
-    import shutil
-
     for name in ("train.jsonl", "eval.jsonl"):
         shutil.copy(tiny.folder / name, tmp_path / name)
     config = make_config(
@@ -95,6 +94,19 @@ def test_a_moved_run_gives_the_same_report(tiny, warm, make_config, tmp_path):
     assert attribute(config).to_json() == warm.report.to_json()
 
 
+def test_a_base_model_of_another_name_is_told_without_its_place(tiny, make_config, tmp_path):
+    config = make_config(
+        tmp_path / "cache",
+        base_model=str(shutil.copytree(tiny.base, tmp_path / "renamed")),
+        eval_dataset=None,
+    )
+    report = attribute(config)
+    note = "The adapter says that its base model is model; renamed was used as told."
+    assert note in report.notes
+    assert str(tmp_path) not in report.to_json()
+    assert str(tiny.base.parent) not in report.to_json()
+
+
 def test_nothing_changed_is_said_and_no_error(warm, make_config, write, tmp_path):
     rows = [{"prompt": "Say hello.", "completion": "Nobody would say this, ever."}] * 3
     config = make_config(warm.cache, eval_dataset=str(write(tmp_path / "e.jsonl", rows)))
@@ -105,7 +117,7 @@ def test_nothing_changed_is_said_and_no_error(warm, make_config, write, tmp_path
 
 
 def test_right_answers_everywhere_leave_no_contrast(warm, make_config, write, tmp_path):
-    """Where both models say the right thing, right minus said is nothing, and the report says so."""
+    """Where the tuned model says the right thing, right minus said is nothing."""
     item = warm.report.capability.items[0]
     rows = [{"prompt": item.prompt, "completion": item.tuned_output}]
     config = make_config(
@@ -214,6 +226,27 @@ def test_a_run_folder_that_nobody_reads_is_refused(warm, make_config, tmp_path, 
         attribute(make_config(warm.cache, run_dir=str(folder)))
 
 
+@pytest.mark.parametrize(
+    ("place", "changes", "owner"),
+    [
+        (
+            "clusterers.kmeans.KMeansClusterer.cluster",
+            {"clustering": {"method": "kmeans"}},
+            "clusterers",
+        ),
+        ("runs.hf.HFRunReader.can_read", {"run_dir": "."}, "runs"),
+    ],
+)
+def test_a_plugin_that_fails_is_named(warm, make_config, monkeypatch, place, changes, owner):
+    def fail(*_args):
+        raise RuntimeError("oops")
+
+    monkeypatch.setattr(f"gradian_plugins.{place}", fail)
+    with pytest.raises(PluginError, match="oops") as caught:
+        attribute(make_config(warm.cache, **changes))
+    assert caught.value.owner.startswith(f"{owner}, gradian-ml")
+
+
 def test_declared_clusters_are_the_report_s(tiny, warm, make_config, write, tmp_path):
     rows = [
         {**row, "cluster": "capitals" if i < 24 else "chores"} for i, row in enumerate(tiny.rows)
@@ -222,6 +255,5 @@ def test_declared_clusters_are_the_report_s(tiny, warm, make_config, write, tmp_
     report = attribute(
         make_config(warm.cache, dataset=str(data), clustering={"method": "declared"})
     )
-    assert [cluster.label for cluster in report.clusters][0] == "capitals"
-    assert report.clusters[0].n == 24
+    assert (report.clusters[0].label, report.clusters[0].n) == ("capitals", 24)
     assert np.array_equal(report.scores.score, warm.report.scores.score)

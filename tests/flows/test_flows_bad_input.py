@@ -137,7 +137,9 @@ def no_dataset(box):
 def adapter_for_another_base(box):
     adapter(
         box,
-        weights=lambda w: {n: t[:, : t.shape[1] // 2] if "lora_A" in n else t for n, t in w.items()},
+        weights=lambda w: {
+            n: t[:, : t.shape[1] // 2] if "lora_A" in n else t for n, t in w.items()
+        },
     )
 
 

@@ -20,9 +20,9 @@ TOLERANCE = 1e-8
 
 @pytest.fixture(scope="module")
 def exact(tiny, make_config, write, tmp_path_factory):
-    """Return the report on 24 rows of different lengths, for settings of section ``grads``."""
+    """Return the report on 15 rows of different lengths, for settings of section ``grads``."""
     folder = tmp_path_factory.mktemp("exact")
-    rows = tiny.rows[::4] + [
+    rows = tiny.rows[::10] + [
         {"prompt": "Capital? " * (i + 1), "completion": "Belgrade " * (9 - i)} for i in range(9)
     ]
     data = write(folder / "rows.jsonl", rows)

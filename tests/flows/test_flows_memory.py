@@ -26,7 +26,7 @@ for data in values.pop("data"):
     peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 print(json.dumps(peaks))
 """
-FEW = 64
+FEW = 48
 ROW_BYTES = 217_088
 """Of one stored gradient."""
 
@@ -51,9 +51,10 @@ def test_four_times_the_rows_need_no_more_memory(tiny, write, tmp_path):
         [sys.executable, "-c", PROGRAM, json.dumps(values)],
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
+    assert done.returncode == 0, done.stderr
     unit = 1 if sys.platform == "darwin" else 1024
     _, few, many = (peak * unit for peak in json.loads(done.stdout))
     # Kept in memory, the gradients would take this much, and several times this on the way to disk.

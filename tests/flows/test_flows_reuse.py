@@ -27,6 +27,22 @@ OTHER_GRADIENTS = {
 }
 
 
+@pytest.fixture(scope="module")
+def few(tiny, make_config, write, tmp_path_factory):
+    """Return the config of an attribution over ten rows without eval data, for a cache."""
+    data = write(tmp_path_factory.mktemp("few") / "rows.jsonl", tiny.rows[::6])
+
+    def config(cache, **changes):
+        return make_config(cache, dataset=str(data), eval_dataset=None, **changes)
+
+    return config
+
+
+@pytest.fixture(scope="module")
+def first(few, tmp_path_factory):
+    return attribute(few(tmp_path_factory.mktemp("first")))
+
+
 def test_the_same_question_again_loads_no_weights(warm, no_model, built):
     before = built(warm.cache)
     report = attribute(warm.config)
@@ -53,10 +69,9 @@ def test_another_name_measures_nothing_anew(warm, no_model):
 
 
 @pytest.mark.parametrize("what", OTHER_GRADIENTS)
-def test_other_gradients_are_another_index(make_config, warm, built, tmp_path, what):
-    config = make_config(tmp_path, eval_dataset=None, grads=OTHER_GRADIENTS[what])
-    other = attribute(config).provenance
-    assert other.index["id"] != warm.report.provenance.index["id"]
+def test_other_gradients_are_another_index(few, first, built, tmp_path, what):
+    other = attribute(few(tmp_path, grads=OTHER_GRADIENTS[what])).provenance
+    assert other.index["id"] != first.provenance.index["id"]
     assert built(tmp_path)["index"] == {other.index["id"]}
     assert built(tmp_path)["queries"] == {other.result["query_index"]}
 
@@ -69,18 +84,18 @@ def test_another_order_is_another_data_set(tiny, make_config, warm, write, tmp_p
     assert report.scores.score[::-1] == pytest.approx(warm.report.scores.score, rel=1e-5)
 
 
-def test_an_index_built_first_is_the_one_that_is_used(tiny, make_config, built, tmp_path):
-    config = make_config(tmp_path, eval_dataset=None)
+def test_an_index_built_first_is_the_one_that_is_used(few, built, tmp_path):
+    config = few(tmp_path)
     index = build_index(config)
     report = attribute(config)
     assert report.provenance.index["id"] == index.manifest.id
     assert built(tmp_path)["index"] == {index.folder.name}
 
 
-def test_force_repairs_what_cannot_be_read(make_config, tmp_path, built):
+def test_force_repairs_what_cannot_be_read(few, first, tmp_path):
     """Also the gradients of the queries, which no other command would build again."""
-    config = make_config(tmp_path, eval_dataset=None)
-    first = attribute(config)
+    config = few(tmp_path)
+    attribute(config)
     for manifest in tmp_path.glob("*/*/manifest.json"):
         manifest.write_text("{")
     report = attribute(config, force=True)
@@ -88,9 +103,9 @@ def test_force_repairs_what_cannot_be_read(make_config, tmp_path, built):
 
 
 @pytest.mark.parametrize("kind", ["index", "queries"])
-def test_a_truncated_shard_is_repaired_and_told(make_config, tmp_path, kind):
-    config = make_config(tmp_path, eval_dataset=None)
-    first = attribute(config)
+def test_a_truncated_shard_is_repaired_and_told(few, first, tmp_path, kind):
+    config = few(tmp_path)
+    attribute(config)
     shard = next(tmp_path.glob(f"{kind}/*/shards/*.h5"))
     whole = shard.read_bytes()
     shard.write_bytes(whole[:-100])

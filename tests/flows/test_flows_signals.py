@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from gradian_core.data.files import load_dataset
 from gradian_core.data.encode import with_answer
+from gradian_core.data.files import load_dataset
 from gradian_core.errors import UsageError
 from gradian_core.flows.attribute import attribute
 from gradian_core.flows.evaluate import measure_capability
-from gradian_core.flows.score import build_queries
 from gradian_core.flows.index import encode_training_data
+from gradian_core.flows.score import build_queries
 from gradian_core.flows.session import Session
 from gradian_core.flows.tools import resolve_tools
 from gradian_core.progress import NoProgress
@@ -25,9 +25,7 @@ def plan(tiny, make_config, warm):
 
     def make(eval_dataset=None, **evaluation):
         changes = {} if eval_dataset is None else {"eval_dataset": str(eval_dataset)}
-        session = Session(
-            make_config(warm.cache, evaluation=evaluation, **changes), NoProgress()
-        )
+        session = Session(make_config(warm.cache, evaluation=evaluation, **changes), NoProgress())
         tools = resolve_tools(session)
         measured = measure_capability(session, tools.metric, tools.metric_spec, name="c")
         encoded = encode_training_data(session)

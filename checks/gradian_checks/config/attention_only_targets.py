@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gradian_checks._families import family
+from gradian_checks._targets import targets
 from gradian_core.audit import samples
 from gradian_core.audit.facts import ExampleFacts, NotAssessed
 from gradian_core.check import check
 from gradian_core.findings import Finding, Severity
 from gradian_core.runs.artifact import AdapterInfo
-
-from gradian_checks._families import family
-from gradian_checks._targets import targets
 
 _SMALL = 500
 _LLAMA = frozenset({"gate_proj", "up_proj", "down_proj"})

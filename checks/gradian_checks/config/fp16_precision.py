@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from gradian_checks._read import flag, known, origin, text
+from gradian_checks._trouble import silent_norms
 from gradian_core.audit import samples
 from gradian_core.audit.facts import LogFacts, NotAssessed
 from gradian_core.check import check
 from gradian_core.findings import Finding, Severity
 from gradian_core.runs.artifact import AdapterInfo, TrainingConfig
-
-from gradian_checks._read import flag, known, origin, text
-from gradian_checks._trouble import silent_norms
 
 _WIDE = re.compile(r"(?<![a-z])(?:gemma|m?t5|flan|ul2)(?![a-z])")
 _NO_BF16 = re.compile(r"\b(?:t4|v100|p100|p40|k80|mps|gtx|titan|rtx\s*20\d\d)\b|apple")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gradian_checks._lora import full_fine_tune, peak_rate
+from gradian_checks._rates import rates, too_high
+from gradian_checks._read import require_sft, short
+from gradian_checks._trouble import broke_down
 from gradian_core.audit import samples
 from gradian_core.audit.facts import LogFacts
 from gradian_core.check import check
 from gradian_core.findings import Finding, Severity
 from gradian_core.runs.artifact import AdapterInfo, TrainingConfig
-
-from gradian_checks._lora import full_fine_tune, peak_rate
-from gradian_checks._rates import rates, too_high
-from gradian_checks._read import require_sft, short
-from gradian_checks._trouble import broke_down
 
 _GOOD = 2e-4
 _FULL = 5e-5

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gradian_checks._lora import full_fine_tune, peak_rate
+from gradian_checks._rates import rates
+from gradian_checks._read import require_sft, short
 from gradian_core.audit import samples
 from gradian_core.audit.facts import LogFacts, NotAssessed
 from gradian_core.check import check
 from gradian_core.findings import Finding, Severity
 from gradian_core.runs.artifact import AdapterInfo, TrainingConfig
-
-from gradian_checks._lora import full_fine_tune, peak_rate
-from gradian_checks._rates import rates
-from gradian_checks._read import require_sft, short
 
 _EFFECTIVE = 1e-5
 _CONFIGURED = 2e-5

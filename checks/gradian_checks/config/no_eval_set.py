@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gradian_checks._read import flag, origin, text
+from gradian_checks._steps import epochs
 from gradian_core.audit import samples
 from gradian_core.audit.facts import ExampleFacts, LogFacts, NotAssessed
 from gradian_core.check import check
 from gradian_core.findings import Finding, Severity
 from gradian_core.runs.artifact import TrainingConfig
-
-from gradian_checks._read import flag, origin, text
-from gradian_checks._steps import epochs
 
 _TINY = 100
 _MANY_EPOCHS = 3

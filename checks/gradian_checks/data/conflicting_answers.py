@@ -86,7 +86,7 @@ def conflicting_answers(examples: ExampleFacts) -> Iterator[Finding]:
     Threshold: rows of such questions above 0.5 % low, above 2 % medium, above 10 % high. The
     question is everything before the last answer: system message, history, prompt and tools.
     Answers disagree if hardly a word is shared (``token_set_ratio`` below 50) and neither
-    contains the other, or if they come to different results (``\\boxed{}``, ``####``, *the
+    contains the other, or if they come to different results (a box, ``####``, *the
     answer is*). Most same-question groups of real data are rewordings: those from 50 to 65 are
     an info, the rest no finding.
 

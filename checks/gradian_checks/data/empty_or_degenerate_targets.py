@@ -34,7 +34,9 @@ _LETTER_RUN = 8
 @check(
     severity=Severity.HIGH,
     since="0.1",
-    trips=lambda: {"examples": rows(items=[*items(50), *({**r, "completion": " "} for r in items(5))])},
+    trips=lambda: {
+        "examples": rows(items=[*items(50), *({**r, "completion": " "} for r in items(5))])
+    },
     clean=lambda: {
         "examples": rows(
             items=[*items(50), {"prompt": "What hides the hills?", "completion": "fog."}]

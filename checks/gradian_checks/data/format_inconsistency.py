@@ -91,7 +91,9 @@ def _role_names(roles: Mapping[str, int]) -> Iterator[Finding]:
     mixed = {meaning: found for meaning, found in names.items() if len(found) > 1}
     if not mixed:
         return
-    told = "; ".join(f"the {meaning} is called {_listed(mixed[meaning])}" for meaning in sorted(mixed))
+    told = "; ".join(
+        f"the {meaning} is called {_listed(mixed[meaning])}" for meaning in sorted(mixed)
+    )
     yield Finding(
         id="data.format_inconsistency",
         severity=Severity.MEDIUM,

@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 from gradian_checks._data_grade import grade, pick_ids, plural, sample_note
 from gradian_checks._data_tool import is_before, is_tool
 from gradian_core.audit.facts import NotAssessed, TokenFacts, TokenizerFacts
+from gradian_core.audit.samples import chat_items
 from gradian_core.audit.samples import tokenizer as make_tokenizer
-from gradian_core.audit.samples import chat_items, tokens as make_tokens
+from gradian_core.audit.samples import tokens as make_tokens
 from gradian_core.check import check
 from gradian_core.data.tokens import Supervision
 from gradian_core.findings import Finding, Severity
 from gradian_core.runs.artifact import TrainingConfig
 
 STEPS = ((0.50, Severity.HIGH), (0.05, Severity.MEDIUM))
-_APPENDING = ("axolotl", "llamafactory", "llama-factory", "mlx", "torchtune", "unsloth")
+_APPENDING = ("axolotl", "llamafactory", "mlx-lm", "torchtune", "unsloth")
 _OPEN_TEMPLATE = (
     "{% for m in messages %}{{ m.role + ': ' + m.content + '\n' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ 'assistant: ' }}{% endif %}"
@@ -116,7 +117,7 @@ def _is_masked(training: TrainingConfig, tokenizer: TokenizerFacts | None) -> bo
     own = "CompletionOnly" in collator or (
         "LanguageModeling" in collator
         # trl's collator of the same name pads labels by position from 0.17 on.
-        and (not is_tool(training, "trl", "unsloth") or is_before(training, "0.17.0") is True)
+        and (not is_tool(training, "trl", "unsloth") or is_before(training, (0, 17)) is True)
     )
     if not own:
         return False
@@ -149,7 +150,7 @@ def _is_plain(tokens: TokenFacts) -> NDArray[np.bool_]:
 def _appends(training: TrainingConfig | None) -> bool | None:
     """Whether the tool appends an end token to plain rows; None if that is not known."""
     if is_tool(training, "trl"):
-        old = is_before(training, "0.16.0")
+        old = is_before(training, (0, 16))
         return None if old is None else not old
     if is_tool(training, *_APPENDING):
         return True

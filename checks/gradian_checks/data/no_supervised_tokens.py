@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from gradian_checks._data_grade import grade, pick_ids, plural, sample_note
 from gradian_checks._data_template import has_markers, is_refused
-from gradian_checks._data_tool import is_before, is_loss_stated, is_tool, long_rows, loss_on
+from gradian_checks._data_tool import (
+    drops_empty_rows,
+    is_before,
+    is_loss_stated,
+    is_tool,
+    long_rows,
+    loss_on,
+)
 from gradian_core.audit.facts import NotAssessed, TokenFacts, TokenizerFacts
 from gradian_core.audit.samples import tokens
 from gradian_core.check import check
@@ -23,6 +30,7 @@ STEPS = (
     (0.05, Severity.MEDIUM),
     (0.0, Severity.LOW),
 )
+_FILLED = "the prompt fills the sequence length"
 EVAL_STEPS = ((0.50, Severity.HIGH), (0.05, Severity.MEDIUM), (0.0, Severity.LOW))
 
 
@@ -81,10 +89,11 @@ def _without_targets(
             empty[place] = False
     places = np.flatnonzero(empty)
     reasons: Counter[str] = Counter()
-    for place in places:
-        filled = long.over[place] and tokens.tokens.full_supervised[place]
-        known = "the prompt fills the sequence length" if filled else tokens.problems.get(int(place))
-        reasons[known or "the answer is empty"] += 1
+    for place in places.tolist():
+        if long.over[place] and tokens.tokens.full_supervised[place]:
+            reasons[_FILLED] += 1
+        else:
+            reasons[tokens.problems.get(place, "the answer is empty")] += 1
     return places, reasons
 
 
@@ -96,7 +105,7 @@ def _rows(tokens: TokenFacts, training: TrainingConfig | None) -> Iterator[Findi
         return
     told = "; ".join(f"{reason} ({count:,})" for reason, count in reasons.most_common(3))
     drops = ""
-    if is_tool(training, "unsloth") or (is_tool(training, "trl") and is_before(training, "1.9.0") is False):
+    if drops_empty_rows(training):
         drops = " The tool leaves them out, so that many rows fewer are trained on."
     yield Finding(
         id="data.no_supervised_tokens",
@@ -117,7 +126,7 @@ def _rows(tokens: TokenFacts, training: TrainingConfig | None) -> Iterator[Findi
 
 def _fix(reasons: Counter[str], tokens: TokenFacts) -> str:
     first = reasons.most_common(1)[0][0]
-    if first.startswith("the prompt fills"):
+    if first == _FILLED:
         longest = int(tokens.tokens.full_lengths.max())
         return f"Raise the sequence length (the longest row has {longest:,} tokens)."
     if "assistant" in first or "empty" in first:
@@ -147,7 +156,7 @@ def _unmarked(training: TrainingConfig | None, tokenizer: TokenizerFacts) -> boo
     own = None if training is None else training.get("chat_template")
     return (
         is_tool(training, "trl")
-        and is_before(training, "1.1.0") is True
+        and is_before(training, (1, 1)) is True
         and own is None
         and tokenizer.chat_template is not None
         and not has_markers(tokenizer.chat_template)

@@ -21,7 +21,7 @@ STEPS = ((0.10, Severity.MEDIUM), (0.01, Severity.LOW))
     severity=Severity.MEDIUM,
     since="0.1",
     trips=lambda: {
-        "tokens": tokens(n=50, max_seq_length=160),
+        "tokens": tokens(n=50, max_seq_length=120),
         "training": training("llamafactory", overlong_rows="cut_left"),
     },
     clean=lambda: {"tokens": tokens(n=50, max_seq_length=4096)},

@@ -116,10 +116,14 @@ def read_card(path: Path) -> Card:
     lines = text_of(path, _MOST_BYTES).split("\n")
     card = Card(path.name)
     start = _front_matter(lines, card)
-    section = ""
+    section, fenced = "", False
     for position in range(start, len(lines)):
         line = lines[position]
-        if heading := _HEADING.match(line):
+        if line.startswith("```"):
+            fenced = not fenced
+        elif fenced:
+            continue
+        elif heading := _HEADING.match(line):
             section = heading[1].lower()
         elif match := _AXOLOTL.match(line):
             _axolotl(lines, position, match[1], card)
@@ -147,8 +151,9 @@ def _front_matter(lines: list[str], card: Card) -> int:
 
 
 def _axolotl(lines: list[str], position: int, version: str, card: Card) -> None:
-    fence = next((i for i in range(position + 1, position + 4) if lines[i : i + 1] == ["```yaml"]), 0)
-    if not fence or card.axolotl is not None:
+    near = range(position + 1, min(position + 4, len(lines)))
+    fence = next((i for i in near if lines[i].strip() == "```yaml"), None)
+    if fence is None or card.axolotl is not None:
         return
     end = next((i for i in range(fence + 1, len(lines)) if lines[i].startswith("```")), len(lines))
     try:
@@ -223,9 +228,11 @@ def card_log(card: Card, values: dict[str, Value]) -> TrainerLog | None:
             records.append({**base, "eval_loss": held_out})
     if not records:
         return None
+    planned = _planned(records, values)
     return TrainerLog(
         records=tuple(records),
-        max_steps=_planned(records, values),
+        global_step=planned if planned is not None and records[-1]["step"] >= planned else None,
+        max_steps=planned,
         source=f"{card.name} (results table)",
     )
 

@@ -223,7 +223,8 @@ class _Builder:
     def _tag(self, event: yaml.NodeEvent) -> None:
         tag = getattr(event, "tag", None)
         if tag not in (None, "!") and tag not in _KNOWN:
-            self._note(f"line {self._line(event)}: the tag {excerpt(str(tag), 60)} was not followed")
+            shown = excerpt(str(tag), 60)
+            self._note(f"line {self._line(event)}: the tag {shown} was not followed")
 
     def _path(self) -> Key:
         if not self._open:

@@ -1,106 +1,333 @@
-"""Runs of transformers' Trainer and everything built on it (trl, unsloth)."""
+"""Runs of transformers' Trainer and of what is built on it: trl, unsloth.
+
+What a run leaves behind depends on its script, so every file is looked for: the state at the
+root or in the numerically last checkpoint, the saved arguments, the model card, TensorBoard's
+events, the summaries, the adapter's config, and a console's output.
+"""
 
 from __future__ import annotations
 
-import json
-import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gradian_core.errors import InputError
-from gradian_core.files import refuse_lfs_pointer
-from gradian_core.runs.artifact import AdapterInfo, RunArtifact, TrainerLog, TrainingConfig, Value
+from gradian_core.runs.artifact import (
+    AdapterInfo,
+    RunArtifact,
+    TrainerLog,
+    TrainingConfig,
+    Value,
+)
+from gradian_core.runs.evidence import settle
 
-_STATE = "trainer_state.json"
-_ADAPTER = "adapter_config.json"
-_LIMIT = 256 << 20
-_SETTINGS = ("max_steps", "num_train_epochs", "logging_steps", "save_steps", "train_batch_size")
+from ._agreement import adapter_identity, compare_checkpoints
+from ._arguments import argument_values, stage_of, tool_of
+from ._card import Card, card_log, card_values, is_card, read_card
+from ._events import EVENTS, event_arguments, event_log
+from ._fields import fitting_version
+from ._files import Remarks, head, json_object, text_of
+from ._peft import CONFIG, adapter_versions, read_peft
+from ._pickle import read_training_args
+from ._places import Places, is_lfs_pointer
+from ._printed import has_printed_log, printed_log
+from ._results import RESULTS, is_results, merge_results
+from ._state import STATE, State, is_state, read_state, trl_metrics
+
+__all__ = ["HFRunReader"]
+
+_ARGUMENTS = "training_args.bin"
+_CARD = "README.md"
+_TEXTS = frozenset({".txt", ".log", ".out"})
+_MOST_TEXT = 64 << 20
+_MOST_CHECKPOINTS = 8
+_GENERIC, _NAMED = 10, 30
+"""Specificity of a plain Trainer, and of trl and unsloth on top of it."""
 
 
 class HFRunReader:
-    """Reads the log from the run folder, or from its numerically last checkpoint."""
+    """Reads runs of transformers' Trainer, trl and unsloth."""
 
     def can_read(self, path: Path) -> bool:
-        """Whether there is a ``trainer_state.json`` in or under the folder."""
-        return _find_state(path) is not None
+        """Whether there is any file that such a run leaves behind."""
+        if path.is_file():
+            return _kind(path) is not None
+        places = Places(path)
+        if places.find(STATE, _ARGUMENTS, *RESULTS) or places.matching(*EVENTS):
+            return True
+        config = _adapter_file(places)
+        if config is not None and ('"peft_type"' in head(config) or is_lfs_pointer(config)):
+            return True
+        card = places.find(_CARD)
+        return card is not None and is_card(head(card))
 
     def read(self, path: Path) -> RunArtifact:
-        """Read log, settings and adapter configuration.
+        """Read what there is.
 
         Raises
         ------
         InputError
-            If a file is damaged or a Git-LFS pointer.
+            If nothing can be read and a damaged file is the reason.
         """
-        found = _find_state(path)
-        if found is None:
-            raise InputError(f"{path} holds no {_STATE}.")
-        state = _json_object(found)
-        records = state.get("log_history", [])
-        if not isinstance(records, list) or not all(isinstance(entry, dict) for entry in records):
-            raise InputError(f"{found}: log_history is not a list of objects.")
-        values = {
-            key: Value(state[key], str(found.name))
-            for key in _SETTINGS
-            if state.get(key) is not None
-        }
-        return RunArtifact(
-            path=path,
-            reader="hf",
-            training=TrainingConfig(tool="transformers", values=values),
-            adapter=_adapter(path, found),
-            log=TrainerLog(
-                records=tuple(records),
-                global_step=_integer(state.get("global_step")),
-                max_steps=_integer(state.get("max_steps")),
-            ),
-        )
+        parts = _Parts(path, Remarks())
+        if path.is_file():
+            parts.take_file(path)
+        else:
+            parts.take_folder(Places(path))
+        parts.remarks.insist(parts.something, path)
+        return parts.artifact()
 
 
-def _find_state(path: Path) -> Path | None:
-    if path.is_file():
-        return path if path.name == _STATE else None
-    if (path / _STATE).is_file():
-        return path / _STATE
-    checkpoints = [
-        (int(match[1]), folder)
-        for folder in path.glob("checkpoint-*")
-        # by number: checkpoint-1000 comes after checkpoint-200
-        if (match := re.fullmatch(r"checkpoint-(\d+)", folder.name)) and (folder / _STATE).is_file()
-    ]
-    return max(checkpoints)[1] / _STATE if checkpoints else None
-
-
-def _adapter(path: Path, state: Path) -> AdapterInfo | None:
-    root = path if path.is_dir() else path.parent
-    for folder in (root, root / "adapter", state.parent):
-        config = folder / _ADAPTER
-        if config.is_file():
-            raw = _json_object(config)
-            return AdapterInfo(
-                path=folder,
-                peft_type=str(raw.get("peft_type", "unknown")),
-                base_model=raw.get("base_model_name_or_path"),
-                r=_integer(raw.get("r")),
-                lora_alpha=raw.get("lora_alpha"),
-                raw=raw,
-            )
+def _kind(path: Path) -> str | None:
+    suffix = path.suffix.lower()
+    if is_lfs_pointer(path):
+        return "pointer"
+    if is_state(path):
+        return "state"
+    if suffix == ".json":
+        text = head(path)
+        if '"peft_type"' in text:
+            return "adapter"
+        return "results" if is_results(path, text) else None
+    if suffix == ".bin":
+        return "arguments" if path.name.endswith(".bin") and "args" in path.name else None
+    if suffix == ".md":
+        return "card" if is_card(head(path)) else None
+    if "tfevents" in path.name:
+        return "events"
+    if suffix in _TEXTS:
+        return "text" if has_printed_log(head(path)) else None
     return None
 
 
-def _json_object(path: Path) -> dict[str, Any]:
-    refuse_lfs_pointer(path)
-    if path.stat().st_size > _LIMIT:
-        raise InputError(f"{path} is larger than {_LIMIT >> 20} MiB.")
-    try:
-        # transformers writes bare NaN and Infinity, which the standard library reads
-        value = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not JSON: {error}.") from error
-    if not isinstance(value, dict):
-        raise InputError(f"{path} is not a JSON object.")
-    return value
+def _adapter_file(places: Places) -> Path | None:
+    for folder in places.folders:
+        for config in (folder / CONFIG, folder / "adapter" / CONFIG):
+            if config.is_file():
+                return config
+    others = places.matching(f"*/{CONFIG}")
+    return others[-1] if others else None
 
 
-def _integer(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+class _Parts:
+    """What was found of a run."""
+
+    def __init__(self, path: Path, remarks: Remarks) -> None:
+        self.path, self.remarks = path, remarks
+        self.state: State | None = None
+        self.log: TrainerLog | None = None
+        self.class_name = ""
+        self.arguments: dict[str, Any] = {}
+        self.arguments_source = _ARGUMENTS
+        self.card: Card | None = None
+        self.adapter: AdapterInfo | None = None
+        self.results: dict[str, Any] = {}
+        self.whole_model = False
+
+    @property
+    def something(self) -> bool:
+        """Whether anything was read."""
+        return bool(
+            self.state or self.log or self.arguments or self.card or self.adapter or self.results
+        )
+
+    def take_file(self, path: Path) -> None:
+        """Read one file by itself."""
+        match _kind(path):
+            case "state":
+                self._take_state(path)
+            case "adapter":
+                self._take_adapter(path)
+            case "arguments":
+                self._take_arguments(path)
+            case "card":
+                self.card = self.remarks.attempt(path, read_card)
+            case "events":
+                self._take_events([path])
+            case "results":
+                self._take_results([path])
+            case "text":
+                self._take_text(path)
+            case _:
+                self.remarks.attempt(path, lambda _: None)
+
+    def take_folder(self, places: Places) -> None:
+        """Read every file of a folder that is known."""
+        self._take_states(places)
+        if config := _adapter_file(places):
+            self._take_adapter(config)
+        if saved := places.find(_ARGUMENTS):
+            self._take_arguments(saved)
+        if (card := places.find(_CARD)) and is_card(head(card)):
+            self.card = self.remarks.attempt(card, read_card)
+        self._take_events(places.matching(*EVENTS))
+        found = [file for name in RESULTS if (file := places.find(name))]
+        self._take_results(found)
+        if self.adapter is None:
+            weights = places.find("model.safetensors", "model.safetensors.index.json")
+            self.whole_model = weights is not None and places.find("config.json") is not None
+
+    def _take_states(self, places: Places) -> None:
+        checkpoints = [folder for _, folder in places.checkpoints[-_MOST_CHECKPOINTS:]]
+        folders = dict.fromkeys((*places.folders, *checkpoints))
+        identities: dict[str, dict[str, Any]] = {}
+        read = 0
+        for folder in folders:
+            path = folder / STATE
+            state = self.remarks.attempt(path, read_state) if path.is_file() else None
+            if state is None:
+                continue
+            read += 1
+            if folder in checkpoints:
+                identities[folder.name] = dict(state.identity) | self._adapter_of(folder)
+            if self.state is None or _steps(state) > _steps(self.state):
+                self.state, last = state, folder
+        compare_checkpoints(identities, self.remarks)
+        if read > 1 and last != places.given:
+            self.remarks.note(f"The log is that of {last.name}, the last of {read} trainer states.")
+
+    def _adapter_of(self, folder: Path) -> dict[str, Any]:
+        config = folder / CONFIG
+        raw = self.remarks.attempt(config, json_object) if config.is_file() else None
+        return adapter_identity(raw or {})
+
+    def _take_state(self, path: Path) -> None:
+        self.state = self.remarks.attempt(path, read_state)
+
+    def _take_adapter(self, path: Path) -> None:
+        self.adapter = self.remarks.attempt(path, lambda p: read_peft(p, self.remarks))
+
+    def _take_arguments(self, path: Path) -> None:
+        if found := self.remarks.attempt(path, read_training_args):
+            self.class_name, self.arguments = found
+            self.arguments_source = path.name
+
+    def _take_events(self, paths: list[Path]) -> None:
+        if not paths:
+            return
+        if self.state is None:
+            self.log = event_log(paths, self.remarks)
+        if not self.arguments:
+            source, arguments = event_arguments(paths, self.remarks)
+            self.arguments, self.arguments_source = arguments, source
+
+    def _take_results(self, paths: list[Path]) -> None:
+        for path in paths:
+            self.results = (self.remarks.attempt(path, json_object) or {}) | self.results
+
+    def _take_text(self, path: Path) -> None:
+        text = self.remarks.attempt(path, lambda p: text_of(p, _MOST_TEXT))
+        records, total = printed_log(text or "")
+        if records:
+            if not any("step" in record for record in records):
+                self.remarks.note(f"{path.name} prints no steps: its entries are in order only.")
+            self.log = TrainerLog(records=tuple(records), max_steps=total, source=path.name)
+
+    # --- the whole
+
+    def artifact(self) -> RunArtifact:
+        """Put the parts together."""
+        card_says = card_values(self.card) if self.card else {}
+        tool = self._tool()
+        layers: list[Mapping[str, Value]] = [
+            argument_values(self.arguments, self.arguments_source, tool, stage_of(self.class_name))
+            if self.arguments
+            else {},
+            card_says,
+            self.state.values if self.state else {},
+        ]
+        log = self._log(card_says)
+        if log is not None:
+            layers.append(_unrecorded(tool))
+        values, _ = settle([*layers, self._base()])
+        self._refuse(values)
+        if self.card is not None:
+            for problem in self.card.problems:
+                self.remarks.note(problem)
+        versions = self._versions(tool)
+        return RunArtifact(
+            path=self.path,
+            reader="hf",
+            training=TrainingConfig(
+                tool=tool,
+                version=versions[tool].value if tool in versions else None,
+                values=values,
+                versions=versions,
+            )
+            if self.something
+            else None,
+            adapter=self.adapter,
+            log=log,
+            notes=tuple(self.remarks.notes),
+            refusals=self.remarks.refusals,
+            specificity=_NAMED if tool in ("trl", "unsloth") else _GENERIC,
+        )
+
+    def _tool(self) -> str:
+        tool = tool_of(self.class_name)
+        mapping = self.adapter.raw.get("auto_mapping") if self.adapter else None
+        patched = isinstance(mapping, dict) and mapping.get("unsloth_fixed") is True
+        tags = self.card.tags if self.card else set()
+        if tool in ("transformers", "trl") and (patched or "unsloth" in tags):
+            return "unsloth"
+        if tool != "transformers":
+            return tool
+        built_on_trl = "trl" in tags or (self.card is not None and "trl" in self.card.versions)
+        if built_on_trl or (self.state and trl_metrics(self.state.log.records)):
+            return "trl"
+        return tool
+
+    def _log(self, card_says: dict[str, Value]) -> TrainerLog | None:
+        log = self.state.log if self.state else self.log
+        if log is None and self.card is not None:
+            log = card_log(self.card, card_says)
+        return merge_results(log, self.results)
+
+    def _base(self) -> dict[str, Value]:
+        if self.adapter is not None and self.adapter.base_model:
+            origin = f"{self.adapter.source or CONFIG} (base_model_name_or_path)"
+            return {"base_model": Value(self.adapter.base_model, origin, "ran")}
+        if self.card is not None and self.card.base_model:
+            origin = f"{self.card.name} (base_model)"
+            return {"base_model": Value(self.card.base_model, origin, "ran")}
+        return {}
+
+    def _refuse(self, values: dict[str, Value]) -> None:
+        if self.whole_model:
+            text = f"{self.path} holds a whole model and no adapter: a full fine-tune, or merged."
+            self.remarks.refuse("not_a_lora_run", text)
+            values.setdefault("finetuning_type", Value("full", "model.safetensors", "inferred"))
+        stage = values.get("stage")
+        if stage is not None and stage.value != "sft":
+            text = f"{stage.source}: this run is {str(stage.value).upper()}, not supervised."
+            self.remarks.refuse("not_sft", text)
+
+    def _versions(self, tool: str) -> dict[str, Value]:
+        layers: list[Mapping[str, Value]] = []
+        if self.card is not None:
+            layers.append(
+                {
+                    package: Value(version, f"{self.card.name}:{line}", "ran")
+                    for package, (version, line) in self.card.versions.items()
+                }
+            )
+        if self.adapter is not None:
+            layers.append(adapter_versions(self.adapter))
+        if self.arguments:
+            source = self.arguments_source
+            layers.append(fitting_version("transformers", self.arguments, source))
+            if tool in ("trl", "unsloth") and stage_of(self.class_name) == "sft":
+                layers.append(fitting_version("trl", self.arguments, source))
+        return settle(layers)[0]
+
+
+def _unrecorded(tool: str) -> dict[str, Value]:
+    """Return settings that next to nobody changes, as they are by default."""
+    origin = f"default of {tool}; this run records no other"
+    return {
+        "max_grad_norm": Value(1.0, origin, "default"),
+        "logging_nan_inf_filter": Value(tool != "unsloth", origin, "default"),
+    }
+
+
+def _steps(state: State) -> int:
+    return state.log.global_step or 0

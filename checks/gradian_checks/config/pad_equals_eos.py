@@ -1,0 +1,106 @@
+"""``config.pad_equals_eos``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradian_checks._families import family
+from gradian_checks._read import text, version
+from gradian_core.audit import samples
+from gradian_core.audit.facts import NotAssessed, TokenizerFacts
+from gradian_core.check import check
+from gradian_core.findings import Finding, Severity
+from gradian_core.runs.artifact import AdapterInfo, TrainingConfig
+
+_PLAIN = ("datacollatorforlanguagemodeling", "completiononly")
+_SET_AT_TRAINING = frozenset({"transformers", "trl", "llamafactory"})
+
+
+@check(
+    severity=Severity.HIGH,
+    since="0.1",
+    trips=lambda: {
+        "training": samples.training("trl", "0.15.2"),
+        "tokenizer": samples.tokenizer(eos="<|im_end|>", pad="<|im_end|>"),
+    },
+    clean=lambda: {
+        "training": samples.training("trl", "0.15.2"),
+        "tokenizer": samples.tokenizer(eos="<|im_end|>", pad="<|pad|>"),
+    },
+)
+def pad_equals_eos(
+    training: TrainingConfig,
+    tokenizer: TokenizerFacts | None = None,
+    adapter: AdapterInfo | None = None,
+) -> Iterator[Finding]:
+    """pad_token is the eos_token.
+
+    Why it matters: transformers' language-modelling collator takes every padding token out of the
+    loss *by its id*. If the end token has the same id it is never a target, and the model never
+    learns to stop.
+
+    How to fix: a padding token of its own, such as one of the model's reserved tokens; or a tool
+    that masks padding by position.
+
+    Threshold: high with ``DataCollatorForLanguageModeling``, trl's completion-only collator, and
+    trl up to 0.16; else info, since trl from 0.17.0, axolotl, LLaMA-Factory, torchtune and mlx-lm
+    mask by position.
+
+    Not assessed: where the tokens are not known.
+    """
+    eos, pad = _tokens(training, tokenizer, adapter)
+    if pad is None or eos is None:
+        raise NotAssessed("The padding and end tokens are not known.")
+    if pad != eos:
+        return
+    reason = _by_id(training)
+    release = version(training, training.tool)
+    tool = f"{training.tool} {'.'.join(map(str, release))}" if release else training.tool
+    yield Finding(
+        id="config.pad_equals_eos",
+        severity=Severity.HIGH if reason else Severity.INFO,
+        title=(
+            f"Padding and end token are both {eos}, and {reason} takes it out of the loss"
+            if reason
+            else f"Padding and end token are both {eos}"
+        ),
+        detail=(
+            "No end token is a target, so the model does not learn to stop."
+            if reason
+            else f"Harmless here: {tool} masks padding by position, so the end token is learnt."
+        ),
+        fix="Set pad_token to a reserved token of the model and train again." if reason else "",
+        evidence={"pad_token": pad, "eos_token": eos, "tool": tool, "masked_by_id": reason},
+    )
+
+
+def _tokens(
+    training: TrainingConfig, tokenizer: TokenizerFacts | None, adapter: AdapterInfo | None
+) -> tuple[str | None, str | None]:
+    """Return ``(eos, pad)`` as the run had them."""
+    eos, pad = training.get("eos_token"), training.get("pad_token")
+    if tokenizer is not None:
+        eos = eos or (tokenizer.eos[0] if tokenizer.eos else None)
+        pad = pad or (tokenizer.pad[0] if tokenizer.pad else None)
+        if pad is None and training.tool in _SET_AT_TRAINING:
+            pad = eos
+    if eos is None:
+        name = (adapter.base_model if adapter else None) or training.get("base_model")
+        model = family(name)
+        eos = model.end_token(str(name)) if model else None
+    # a script may say pad_token = eos_token without naming either
+    if isinstance(pad, str) and pad.rsplit(".", 1)[-1] == "eos_token":
+        return (eos or "the end token",) * 2
+    return eos, pad
+
+
+def _by_id(training: TrainingConfig) -> str | None:
+    """Return what masks padding by token id in this run, None if nothing does."""
+    collator = (text(training, "collator") or "").replace("_", "")
+    if any(name in collator for name in _PLAIN):
+        return str(training.get("collator"))
+    if training.tool == "trl":
+        release = version(training, "trl")
+        if release is not None and release < (0, 17):
+            return f"trl {'.'.join(map(str, release))}"
+    return None

@@ -1,0 +1,63 @@
+"""``dynamics.too_few_steps``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradian_core.audit import samples
+from gradian_core.audit.facts import ExampleFacts, LogFacts, NotAssessed
+from gradian_core.check import check
+from gradian_core.findings import Finding, Severity
+from gradian_core.runs.artifact import TrainingConfig
+
+from gradian_checks._read import number
+
+_BANDS = ((20, Severity.HIGH), (50, Severity.MEDIUM), (100, Severity.LOW))
+_TINY = 50
+
+
+@check(
+    severity=Severity.HIGH,
+    since="0.1",
+    trips=lambda: {"log": samples.log([2.0] * 6)},
+    clean=lambda: {"log": samples.log([2.0] * 180)},
+)
+def too_few_steps(
+    log: LogFacts, training: TrainingConfig | None = None, examples: ExampleFacts | None = None
+) -> Iterator[Finding]:
+    """Barely any logged steps.
+
+    Why it matters: an adapter starts from zero, and in so few steps it does not come far. Runs
+    below 100 steps want much higher learning rates than longer ones.
+
+    How to fix: more epochs, a smaller effective batch, or more data.
+
+    Threshold: fewer than 100 optimiser steps low, fewer than 50 medium, fewer than 20 high.
+
+    Not assessed: where the number of steps taken is not recorded, as in a piece of a log.
+    """
+    steps = log.global_step
+    if steps is None:
+        raise NotAssessed("The number of optimiser steps is not recorded.")
+    severity = next((s for bound, s in _BANDS if steps < bound), None)
+    if severity is None:
+        return
+    cap = number(training, "max_steps")
+    smoke = cap is not None and 0 < cap <= steps
+    tiny = examples is not None and len(examples) < _TINY
+    yield Finding(
+        id="dynamics.too_few_steps",
+        severity=severity,
+        title=f"Training took {steps} optimiser steps",
+        detail=f"max_steps={int(cap or 0)} ended it: that is a smoke test."
+        if smoke
+        else "In so few steps an adapter does not move far from zero.",
+        fix="Remove max_steps." if smoke else "Train for more steps: a smaller batch, more data.",
+        evidence={
+            "steps": steps,
+            "planned": log.max_steps,
+            "max_steps": cap,
+            "rows": None if examples is None else len(examples),
+        },
+        because_of="data.tiny_dataset" if tiny else None,
+    )
