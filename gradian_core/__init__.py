@@ -20,16 +20,18 @@ if TYPE_CHECKING:
     from gradian_core.config.load import load_config
     from gradian_core.config.models import Config
     from gradian_core.flows.attribute import attribute
+    from gradian_core.flows.diagnose import diagnose
     from gradian_core.flows.index import build_index
     from gradian_core.report.model import Report
 
-__all__ = ["Config", "Report", "__version__", "attribute", "build_index", "load_config"]
+__all__ = ["Config", "Report", "__version__", "attribute", "build_index", "diagnose", "load_config"]
 
 _HOMES = {
     "Config": "gradian_core.config.models",
     "Report": "gradian_core.report.model",
     "attribute": "gradian_core.flows.attribute",
     "build_index": "gradian_core.flows.index",
+    "diagnose": "gradian_core.flows.diagnose",
     "load_config": "gradian_core.config.load",
 }
 

@@ -7,11 +7,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from gradian_core.audit.facts import LogFacts
-from gradian_core.runs.artifact import TrainingConfig
-
 from gradian_checks._read import known, number
 from gradian_checks._steps import warmup_steps
+from gradian_core.audit.facts import LogFacts
+from gradian_core.runs.artifact import TrainingConfig
 
 __all__ = ["clip_norm", "clipped_share", "settled_norms"]
 

@@ -18,6 +18,8 @@ from gradian_core.data.template import ChatTemplate, TemplateRefusal, Tools
 from gradian_core.runs.artifact import TrainingConfig
 
 __all__ = [
+    "MESSAGES",
+    "SAMPLE",
     "Mismatch",
     "has_markers",
     "is_refused",
@@ -27,6 +29,8 @@ __all__ = [
     "sampled_chats",
 ]
 
+MESSAGES = ("messages", "conversations", "conversation")
+"""Shapes of rows that are lists of messages."""
 SAMPLE = 400
 """Conversations that are rendered; a share is then right to within 5 points."""
 _ANSWERS = 4

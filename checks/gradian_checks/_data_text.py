@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Literal
 
 __all__ = [
@@ -13,6 +15,7 @@ __all__ = [
     "is_placeholder",
     "is_refusal",
     "script_of",
+    "word_count",
 ]
 
 Verdict = Literal["same", "reworded", "unlike"]
@@ -94,21 +97,27 @@ _REFUSAL_HEAD = 160
 
 _FINALS = (
     re.compile(r"\\boxed\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}"),
-    re.compile(r"^####[ \t]*(\S.*?)\s*$", re.MULTILINE),
+    re.compile(r"(?:^|\s)####[ \t]*(\S.*?)\s*$", re.MULTILINE),
+    # Not at the start: there it is a label, and no result of what stands before.
     re.compile(
-        r"(?:final answer|the answer|answer|ответ|respuesta|réponse|antwort|答案)"
+        r"(?<=[\s*.,;])(?:answer|ответ|respuesta|réponse|antwort|答案)"
         r"(?:\s*(?:is|:|\uff1a|=|est|ist|es|—|–|-|是))+\s*(\S.*?)[.\s]*$",
         re.IGNORECASE | re.MULTILINE,
     ),
 )
 _WORDS = re.compile(r"\w+")
+# Scripts that are written without spaces: each letter counts as a word.
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+_LONG_WORDS = re.compile(rf"{_UNSPACED.pattern}|\w+")
+
+_NUMBERS = re.compile(r"\d+")
 
 UNLIKE_BELOW = 50.0
 """Answers whose ``token_set_ratio`` is lower are unlike."""
 REWORDED_BELOW = 65.0
 """From here on two answers say the same in nearly the same words."""
-_CONTAINED = 80.0
-_CONTAINED_CHARS = 5
+_STEM_CHARS = 4
+_STEM_SHARE = 0.7
 
 
 def answer_label(text: str) -> str | None:
@@ -135,9 +144,10 @@ def is_refusal(text: str) -> bool:
     return len(text) <= _REFUSAL_CHARS and _REFUSAL.search(text, 0, _REFUSAL_HEAD) is not None
 
 
+@lru_cache(maxsize=1024)
 def final_answer(text: str) -> str | None:
     """Return the result that an answer with working ends in, folded; None if it names none."""
-    text = text.rpartition("</think>")[2]
+    text = text.rpartition("</think>")[2].lstrip()
     for pattern in _FINALS:
         found = pattern.findall(text)
         if found:
@@ -151,24 +161,38 @@ def compare_answers(left: str, right: str) -> Verdict:
     ``same``: one says what the other says, or both come to the same result. ``reworded``: other
     words, some of them shared. ``unlike``: hardly a word in common, or another result.
     """
+    ends = final_answer(left), final_answer(right)
+    if ends[0] is not None and ends[1] is not None:
+        numbers = [_NUMBERS.findall(end) for end in ends if end]
+        likeness = _likeness(ends[0], ends[1])
+        if likeness != "same" and all(numbers) and numbers[0] != numbers[1]:
+            return "unlike"
+        if likeness != "reworded":
+            return likeness
+    return _likeness(_plain(_without_label(left)), _plain(_without_label(right)))
+
+
+def _likeness(left: str, right: str) -> Verdict:
     from rapidfuzz import fuzz
 
-    ends = final_answer(left), final_answer(right)
-    if None not in ends and ends[0] == ends[1]:
+    shorter, longer = sorted((left, right), key=lambda text: (len(text), text))
+    if _contains(longer, shorter):
         return "same"
-    plain = sorted((_plain(_without_label(left)), _plain(_without_label(right))), key=len)
-    if plain[0] == plain[1]:
-        return "same"
-    if _contains(plain[1], plain[0]):
-        return "same"
-    ratio = fuzz.token_set_ratio(*plain)
+    ratio = fuzz.token_set_ratio(shorter, longer)
     if ratio < UNLIKE_BELOW:
         return "unlike"
     return "reworded" if ratio < REWORDED_BELOW else "same"
 
 
+def word_count(text: str) -> int:
+    """Return the number of words; in scripts without spaces, of letters."""
+    return len(text.split()) if text.isascii() else len(_LONG_WORDS.findall(text))
+
+
 def script_of(text: str) -> str:
     """Return the script of most letters (``LATIN``, ``CYRILLIC``, …); empty without letters."""
+    if text.isascii():
+        return "LATIN" if any(map(str.isalpha, text)) else ""
     counts: dict[str, int] = {}
     for letter in filter(str.isalpha, text[:200]):
         name = unicodedata.name(letter, "").partition(" ")[0]
@@ -186,11 +210,15 @@ def _plain(text: str) -> str:
 
 
 def _contains(longer: str, shorter: str) -> bool:
-    from rapidfuzz import fuzz
-
-    if f" {shorter} " in f" {longer} ":
+    """Whether all words of one text stand in the other, whatever their endings."""
+    if f" {shorter} " in f" {longer} " or (_UNSPACED.search(shorter) and shorter in longer):
         return True
-    if len(shorter) < _CONTAINED_CHARS:
-        return False
-    # Inflected words: "weather" and "weathers" count as contained.
-    return fuzz.partial_ratio(shorter, longer) >= _CONTAINED
+    words = longer.split()
+    return bool(shorter) and all(_occurs(word, words) for word in shorter.split())
+
+
+def _occurs(word: str, words: list[str]) -> bool:
+    if word in words:
+        return True
+    stem = word[: max(_STEM_CHARS, math.ceil(_STEM_SHARE * len(word)))]
+    return len(word) > _STEM_CHARS and word.isalpha() and any(w.startswith(stem) for w in words)

@@ -20,6 +20,7 @@ __all__ = [
     "is_tool",
     "long_rows",
     "loss_on",
+    "masks_padding_by_id",
 ]
 
 Loss = Literal["answers", "markers", "all", "unknown"]
@@ -116,7 +117,7 @@ def _targets_of_proportional_cut(
     return np.minimum(room, full)
 
 
-def loss_on(training: TrainingConfig | None, *, prompted: bool) -> Loss:
+def loss_on(training: TrainingConfig | None, *, prompted: bool | None) -> Loss:
     """Return what the run's loss is taken on.
 
     Parameters
@@ -124,7 +125,9 @@ def loss_on(training: TrainingConfig | None, *, prompted: bool) -> Loss:
     training
         The run's settings, if there is a run.
     prompted
-        Whether the rows have a prompt and a completion, for which trl masks prompts by itself.
+        Whether the rows have a prompt and a completion, for which trl masks prompts by itself
+        (for messages it does not); None for other shapes, which somebody turned into one of
+        these.
 
     Returns
     -------
@@ -143,7 +146,7 @@ def loss_on(training: TrainingConfig | None, *, prompted: bool) -> Loss:
         if training.get(name) is not None and _is_stated(training, name):
             return "all" if training.get(name) is value else "answers"
     if is_tool(training, "trl", "unsloth"):
-        return "answers" if prompted else "all"
+        return "unknown" if prompted is None else "answers" if prompted else "all"
     if training.get("train_on_prompt") is not None:
         return "all" if training.get("train_on_prompt") else "answers"
     return "all" if "LanguageModeling" in collator else "unknown"
@@ -159,6 +162,16 @@ def is_loss_stated(training: TrainingConfig | None) -> bool:
 
 def _is_stated(training: TrainingConfig, name: str) -> bool:
     return known(training, name) and not by_default(training, name)
+
+
+def masks_padding_by_id(training: TrainingConfig) -> bool:
+    """Whether the run's collator takes every padding token out of the loss, wherever it stands."""
+    if is_tool(training, "trl"):
+        # From 0.17 on trl has a collator of the same name that masks by position.
+        own = is_before(training, (0, 17)) is True
+        return own or "CompletionOnly" in str(training.get("collator"))
+    collator = str(training.get("collator"))
+    return "CompletionOnly" in collator or "DataCollatorForLanguageModeling" in collator
 
 
 def drops_empty_rows(training: TrainingConfig | None) -> bool:

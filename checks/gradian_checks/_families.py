@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from gradian_checks._lora import billions
+from gradian_checks._names import base_name, billions
 
 __all__ = ["Family", "family"]
 
@@ -231,7 +231,7 @@ def family(model: str | None) -> Family | None:
         return None
     parts = [part for part in re.split(r"[/\\]", model.lower()) if part]
     # a folder's last part may be a date or "final"; the one before then names the model
-    for part in reversed(parts[-3:]):
+    for part in (base_name(model), *reversed(parts[-3:-1])):
         # the trailing dash lets patterns tell "gemma-2" from a longer word
         for pattern, found in _COMPILED:
             if pattern.search(f"{part}-"):

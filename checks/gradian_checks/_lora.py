@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,7 +12,7 @@ from gradian_checks._read import by_default, number, origin, text
 from gradian_core.audit.facts import LogFacts, NotAssessed
 from gradian_core.runs.artifact import AdapterInfo, TrainingConfig
 
-__all__ = ["Lora", "PeakRate", "billions", "full_fine_tune", "lora", "peak_rate"]
+__all__ = ["Lora", "PeakRate", "full_fine_tune", "lora", "peak_rate"]
 
 _FULL = frozenset({"full", "freeze"})
 
@@ -119,17 +118,6 @@ def peak_rate(training: TrainingConfig, log: LogFacts | None) -> PeakRate:
     if asked is None or not asked > 0 or not math.isfinite(asked):
         raise NotAssessed("No learning rate is recorded.")
     return PeakRate(asked, origin(training, "learning_rate"), whole=True)
-
-
-def billions(name: str | None) -> float | None:
-    """Return a model's size in billions of parameters, as far as its name tells."""
-    base = re.split(r"[/\\]", (name or "").rstrip("/\\"))[-1].lower()
-    experts = re.search(r"(?<![a-z0-9.])(\d+)x(\d+(?:\.\d+)?)b(?![a-z0-9])", base)
-    if experts:
-        return int(experts[1]) * float(experts[2])
-    found = re.findall(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)(b|m)(?![a-z0-9])", base)
-    sizes = [float(size) / (1000 if unit == "m" else 1) for size, unit in found]
-    return max(sizes, default=None)
 
 
 def _pattern(adapter: AdapterInfo, key: str) -> dict[str, float]:

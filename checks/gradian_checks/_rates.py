@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from gradian_checks._lora import Lora, PeakRate, billions, lora, peak_rate
+from gradian_checks._lora import Lora, PeakRate, lora, peak_rate
+from gradian_checks._names import billions
 from gradian_checks._read import require_sft, short
 from gradian_core.audit.facts import LogFacts, NotAssessed
 from gradian_core.findings import Severity

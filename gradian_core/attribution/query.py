@@ -105,14 +105,18 @@ def plan_queries(
     items = result.flipped or tuple(range(len(result.items)))
     correct = tuple(with_answer(eval_examples[i], _correct(result.items[i], spec)) for i in items)
     q = len(items)
-    if signal == "target" or not generated:
-        why = (
-            "It was asked for."
-            if signal == "target"
-            else f"The metric {result.metric} generates no answer to contrast with."
-        )
+    why_target = (
+        "It was asked for."
+        if signal == "target"
+        else f"The metric {result.metric} generates no answer to contrast with."
+        if not generated
+        else "No item got worse, so nothing that was said stands against a correct answer."
+        if signal == "auto" and not result.flipped
+        else None
+    )
+    if why_target is not None:
         return QueryPlan(
-            signal="target", why=why, items=items, examples=correct, combination=np.eye(q)
+            signal="target", why=why_target, items=items, examples=correct, combination=np.eye(q)
         )
     said = tuple(with_answer(eval_examples[i], result.items[i].tuned_output or "") for i in items)
     return QueryPlan(

@@ -138,7 +138,7 @@ def _candidates(shingles: Shingles, wanted: NDArray[np.int64]) -> set[tuple[int,
 
 
 def _digests(shingles: Shingles, rows: NDArray[np.int64]) -> Any:
-    from rensa import RMinHash  # type: ignore[import-untyped]
+    from rensa import RMinHash
 
     part = shingles.take(rows)
     return RMinHash.digest_matrix_from_flat_token_hashes(

@@ -28,11 +28,16 @@ _EPILOGUE = (
 _COMMANDS = {
     "attribute": "Attribute a capability change to training data and write a report.",
     "demo": "Run the whole analysis on a tiny built-in model; no GPU, no network.",
+    "diagnose": "Check training data, settings and logs for known faults; no GPU, no torch.",
     "doctor": "Check packages, devices, plugins and disk.",
     "index": "Build the per-example gradient index: expensive, cached, resumable.",
     "init-config": "Write a starter config file.",
     "show-index": "Print what an index was built from.",
     "version": "Print the installed version.",
+}
+_CHECK_COMMANDS = {
+    "list": "List the installed checks, what they look at and what they need.",
+    "show": "Print the page of one check.",
 }
 _PLUGIN_COMMANDS = {"list": "List installed plugins, what they provide and what is wrong."}
 
@@ -55,11 +60,30 @@ def build_app() -> App:
     for name, text in _COMMANDS.items():
         function = name.replace("-", "_")
         app.command(f"gradian_core.cli.{function}:{function}", name=name, help=text)
+    # 'gradian checks' alone lists them; the function only passes on, to import nothing here.
+    checks = App(name="checks", help="See which checks are installed, and what each is about.")
+    checks.default(_checks)
+    for name, text in _CHECK_COMMANDS.items():
+        checks.command(f"gradian_core.cli.checks:{name}_checks", name=name, help=text)
+    app.command(checks)
     plugins = App(name="plugins", help="See which plugins are installed.")
     for name, text in _PLUGIN_COMMANDS.items():
         plugins.command(f"gradian_core.cli.plugins:{name}_plugins", name=name, help=text)
     app.command(plugins)
     return app
+
+
+def _checks(*, json: bool = False) -> int:
+    """See which checks are installed, and what each is about.
+
+    Parameters
+    ----------
+    json
+        Print JSON.
+    """
+    from gradian_core.cli.checks import list_checks
+
+    return list_checks(json=json)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

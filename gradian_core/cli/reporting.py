@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +24,15 @@ _PRINTS = "terminal"
 """The sink that writes no file: the report is printed here in any case."""
 
 
-def deliver(report: Report, out: Path | None, *, started: datetime, block: Iterable[str]) -> None:
+def deliver(
+    report: Report,
+    out: Path | None,
+    *,
+    started: datetime,
+    block: Iterable[str],
+    exit_status: int = 0,
+    show: Callable[[Report], None] | None = None,
+) -> None:
     """Print a report and, if a folder is given, write it there in every form there is.
 
     One failing sink keeps no other from writing.
@@ -39,6 +47,10 @@ def deliver(report: Report, out: Path | None, *, started: datetime, block: Itera
         When the work began.
     block
         Plugins that the config blocks.
+    exit_status
+        What the command ends with if everything is written.
+    show
+        Prints the report; the terminal's own form if None.
 
     Raises
     ------
@@ -53,10 +65,14 @@ def deliver(report: Report, out: Path | None, *, started: datetime, block: Itera
     try:
         if out is not None:
             failures = _write(report, out, block)
-            _record_run(out, started, exit_status=failures[0].exit_code if failures else 0)
+            status = failures[0].exit_code if failures else exit_status
+            _record_run(out, started, exit_status=status)
     finally:
         # a full disk takes the files, and must not take hours of work with them
-        print_report(report, Console())
+        if show is None:
+            print_report(report, Console())
+        else:
+            show(report)
     if failures:
         raise failures[0]
 

@@ -12,28 +12,27 @@ from gradian_core.evaluation.answers import measure_answers
 from gradian_core.evaluation.gate import NOT_SIGNIFICANT, gate
 from gradian_core.evaluation.judge import Judge, place
 from gradian_core.evaluation.references import measure_references
-from gradian_core.evaluation.result import CapabilityResult
+from gradian_core.evaluation.result import CapabilityResult, Measurement
 from gradian_core.evaluation.task import EvalTask, Progress, silent
 from gradian_core.model.loaded import LoadedModel
 from gradian_core.protocols import LikelihoodMetric, TextMetric
 from gradian_core.specs import MetricSpec
 
-__all__ = ["measure"]
+__all__ = ["judge_items", "measure", "measure_items"]
 
 
-def measure(
+def measure_items(
     loaded: LoadedModel,
     eval_examples: Sequence[Example],
     metric: TextMetric | LikelihoodMetric,
     spec: MetricSpec,
     settings: EvaluationSection,
     *,
-    name: str,
     seed: int,
     source: str = "the eval set",
     progress: Progress | None = None,
-) -> CapabilityResult:
-    """Score every eval item under both models, and judge the difference.
+) -> Measurement:
+    """Score every eval item under both models.
 
     Parameters
     ----------
@@ -45,10 +44,8 @@ def measure(
         The metric and what it declared.
     settings
         The ``evaluation`` section.
-    name
-        Name of the capability.
     seed
-        Seeds sampling and the bootstrap.
+        Seeds sampling.
     source
         The eval file, for messages.
     progress
@@ -56,8 +53,8 @@ def measure(
 
     Returns
     -------
-    CapabilityResult
-        With notes on why no change could be shown, and on what limits the measurement.
+    Measurement
+        With notes on what limits it.
 
     Raises
     ------
@@ -87,6 +84,36 @@ def measure(
     )
     proxy = spec.needs == "likelihood"
     items, notes = measure_references(task) if proxy else measure_answers(task)
+    return Measurement(
+        metric=spec.name,
+        proxy_used=proxy,
+        items=items,
+        notes=(*_repeats(eval_examples), *notes),
+    )
+
+
+def judge_items(
+    measured: Measurement, settings: EvaluationSection, *, name: str, seed: int
+) -> CapabilityResult:
+    """Let the gate judge the difference between the models; costs no answer.
+
+    Parameters
+    ----------
+    measured
+        What the models did.
+    settings
+        ``n_bootstrap`` and ``ci_level`` are used.
+    name
+        Name of the capability.
+    seed
+        Seeds the bootstrap.
+
+    Returns
+    -------
+    CapabilityResult
+        With notes on why no change could be shown, and on what limits the measurement.
+    """
+    items = measured.items
     judged = gate(
         [item.base_score for item in items],
         [item.tuned_score for item in items],
@@ -94,10 +121,11 @@ def measure(
         seed=seed,
     )
     reasons = [judged.reason] if judged.verdict == NOT_SIGNIFICANT else []
+    failures = 0 if measured.proxy_used else sum(item.base_score == 0.0 for item in items)
     return CapabilityResult(
         name=name,
-        metric=spec.name,
-        proxy_used=proxy,
+        metric=measured.metric,
+        proxy_used=measured.proxy_used,
         items=items,
         base=judged.base,
         tuned=judged.tuned,
@@ -106,9 +134,35 @@ def measure(
         ci_high=judged.ci_high,
         ci_level=judged.ci_level,
         verdict=judged.verdict,
-        base_failures=0 if proxy else sum(item.base_score == 0.0 for item in items),
-        notes=(*reasons, *_repeats(eval_examples), *notes),
+        base_failures=failures,
+        notes=(*reasons, *measured.notes),
     )
+
+
+def measure(
+    loaded: LoadedModel,
+    eval_examples: Sequence[Example],
+    metric: TextMetric | LikelihoodMetric,
+    spec: MetricSpec,
+    settings: EvaluationSection,
+    *,
+    name: str,
+    seed: int,
+    source: str = "the eval set",
+    progress: Progress | None = None,
+) -> CapabilityResult:
+    """Measure and judge at once: :func:`measure_items`, then :func:`judge_items`."""
+    measured = measure_items(
+        loaded,
+        eval_examples,
+        metric,
+        spec,
+        settings,
+        seed=seed,
+        source=source,
+        progress=progress,
+    )
+    return judge_items(measured, settings, name=name, seed=seed)
 
 
 def _repeats(examples: Sequence[Example]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["CapabilityResult", "ItemOutcome"]
+__all__ = ["CapabilityResult", "ItemOutcome", "Measurement"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +46,28 @@ class ItemOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """What both models did on every item, before anyone judges the difference.
+
+    Parameters
+    ----------
+    metric
+        Name of the metric.
+    proxy_used
+        True where the metric is a likelihood and not a judgement of an answer.
+    items
+        Every item, in file order.
+    notes
+        What limits it, as sentences.
+    """
+
+    metric: str
+    proxy_used: bool
+    items: tuple[ItemOutcome, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CapabilityResult:
     """A capability measured under base and tuned model.
 
@@ -82,11 +104,6 @@ class CapabilityResult:
     verdict: str
     base_failures: int
     notes: tuple[str, ...] = ()
-
-    @property
-    def significant(self) -> bool:
-        """Whether the interval excludes zero."""
-        return self.ci_low > 0.0 or self.ci_high < 0.0
 
     @property
     def flipped(self) -> tuple[int, ...]:

@@ -15,14 +15,13 @@ from typing import Any
 
 from gradian_core.config.models import Config
 from gradian_core.data.files import Dataset, load_dataset
-from gradian_core.errors import CannotRunError, InputError, UsageError
+from gradian_core.errors import CannotRunError, UsageError
 from gradian_core.gradients.types import Capture
 from gradian_core.index.address import library_versions
 from gradian_core.index.digests import ADAPTER_FILES, DigestCache, folder_digest
 from gradian_core.index.manifest import GradientSpec, IndexInputs
 from gradian_core.model.loaded import LoadedModel
 from gradian_core.model.source import BaseSource
-from gradian_core.plugins.failure import guard
 from gradian_core.plugins.registry import Registry, load_registry
 from gradian_core.progress import Progress, Task
 from gradian_core.runs.artifact import AdapterInfo, RunArtifact
@@ -140,30 +139,18 @@ class Session:
 
     @cached_property
     def run(self) -> RunArtifact | None:
-        """The training run, read by the first reader that knows it; None without ``run_dir``.
+        """The training run, from all readers that know it; None without ``run_dir``.
 
         Raises
         ------
         InputError
             If no reader knows it.
         """
+        from gradian_core.runs.resolve import read_run
+
         if not self.config.run_dir:
             return None
-        path = Path(self.config.run_dir).expanduser()
-        if not path.exists():
-            raise InputError(
-                f"run_dir: there is no file or folder {path}.",
-                hint="Give the folder that the trainer wrote, or leave it out.",
-            )
-        for name, provided in self.registry.run_readers.items():
-            reader = self.registry.create("run_reader", name)
-            with guard(provided.owner, f"Run reader {name}"):
-                if reader.can_read(path):
-                    return reader.read(path)
-        known = ", ".join(self.registry.run_readers) or "none"
-        raise InputError(
-            f"run_dir: no run reader knows {path}.", hint=f"Installed run readers: {known}."
-        )
+        return read_run(Path(self.config.run_dir).expanduser(), self.registry)
 
     def inputs(self, *, dataset: str) -> IndexInputs:
         """Return everything that decides the numbers of an index over the given rows.

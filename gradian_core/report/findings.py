@@ -49,17 +49,17 @@ def engine_disagreement(engine: str, agreement: AgreementReport) -> Finding | No
     """Two engines rank the examples differently.
 
     Medium below a Spearman correlation of :data:`AGREEMENT_HIGH`, high below
-    :data:`AGREEMENT_LOW`, and medium where it is undefined.
+    :data:`AGREEMENT_LOW`. Where it is undefined (an engine scores all rows alike) nothing can
+    disagree; the headline says that it is undefined.
     """
     spearman = agreement.spearman
-    if spearman is not None and spearman >= AGREEMENT_HIGH:
+    if spearman is None or spearman >= AGREEMENT_HIGH:
         return None
-    low = spearman is not None and spearman < AGREEMENT_LOW
-    shown = "undefined" if spearman is None else f"{spearman:.3f}"
     return Finding(
         id="attribution.engine_disagreement",
-        severity=Severity.HIGH if low else Severity.MEDIUM,
-        title=f"{engine} and {agreement.engine} rank the examples differently (Spearman {shown})",
+        severity=Severity.HIGH if spearman < AGREEMENT_LOW else Severity.MEDIUM,
+        title=f"{engine} and {agreement.engine} rank the examples differently "
+        f"(Spearman {spearman:.3f})",
         detail=f"Of the {agreement.top_k} most harmful examples, both name "
         f"{agreement.top_k_overlap:.0%}; unrelated rankings would share "
         f"{agreement.top_k_chance:.0%}. Spearman weighs all examples alike, most of which "

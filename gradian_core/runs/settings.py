@@ -154,7 +154,11 @@ SETTINGS: dict[str, Setting] = {
         eos_token="end token that the config asks for",  # noqa: S106 - a token of text
         bos_token="first token that the config asks for",  # noqa: S106 - a token of text
     ),
-    **_table("any", datasets="data sets as the config names them"),
+    **_table(
+        "any",
+        datasets="data sets as the config names them",
+        deepspeed="DeepSpeed's config, which may clip and accumulate by rules of its own",
+    ),
     **_table("flag", tie_word_embeddings="the base model's input and output embeddings are one"),
     **_table("integer", max_samples="cap on rows of each data set"),
     **_table("number", val_set_size="share or number of rows that are held out"),

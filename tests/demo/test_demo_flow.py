@@ -55,9 +55,7 @@ def test_the_run_that_it_leaves_is_an_ordinary_one(tmp_path):
     state = json.loads((tmp_path / "demo/run/trainer_state.json").read_text())
     assert state["log_history"][-1]["step"] == state["global_step"] == state["max_steps"]
 
-    config = load_config(
-        tmp_path / "demo/gradian.yaml", {"cache_dir": tmp_path / "demo/.gradian"}
-    )
+    config = load_config(tmp_path / "demo/gradian.yaml", {"cache_dir": tmp_path / "demo/.gradian"})
     again = attribute(config, capability="capitals")
     assert again.to_json() == first.report.to_json()
     assert again.scores.score.tolist() == first.report.scores.score.tolist()

@@ -6,7 +6,9 @@ is taken from the demo's own data set, which may be tuned.
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 from types import SimpleNamespace
 
@@ -175,3 +177,68 @@ def gradian(capsys, monkeypatch, tmp_path):
         return SimpleNamespace(code=code, out=captured.out, err=captured.err)
 
     return run
+
+
+class Box:
+    """Sound inputs of ``gradian attribute`` by flag, to be spoiled, and what is needed for it."""
+
+    def __init__(self, tiny, folder, monkeypatch, gradian):
+        self.tiny, self.tmp, self.monkeypatch, self._gradian = tiny, folder, monkeypatch, gradian
+        self.write = write_rows
+        self.cache, self.out = folder / "cache", folder / "out"
+        self.flags = {
+            "--base-model": tiny.base,
+            "--adapter": tiny.adapter,
+            "--dataset": tiny.train,
+            "--eval-dataset": tiny.eval,
+            "--cache-dir": self.cache,
+            "--out": self.out,
+            "--device": "cpu",
+        }
+
+    def run(self, *more, command="attribute"):
+        """Run a command on the inputs; ``index`` gets those that it takes."""
+        left_out = {"--eval-dataset", "--out"} if command == "index" else set()
+        words = [w for pair in self.flags.items() if pair[0] not in left_out for w in pair]
+        return self._gradian(command, *words, "--quiet", *more)
+
+    def read_only(self):
+        """Refuse to create anything in the cache, also to root, whom permissions do not stop."""
+        real_open, real_mkdir = os.open, os.mkdir
+
+        def refuse(path):
+            if str(path).startswith(str(self.cache)):
+                raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+        def guarded_open(path, flags, *args, **options):
+            if flags & os.O_CREAT:
+                refuse(path)
+            return real_open(path, flags, *args, **options)
+
+        def guarded_mkdir(path, *args, **options):
+            refuse(path)
+            return real_mkdir(path, *args, **options)
+
+        self.monkeypatch.setattr(os, "open", guarded_open)
+        self.monkeypatch.setattr(os, "mkdir", guarded_mkdir)
+
+
+@pytest.fixture
+def box(tiny, tmp_path, monkeypatch, gradian):
+    return Box(tiny, tmp_path, monkeypatch, gradian)
+
+
+@pytest.fixture(scope="session")
+def leftovers():
+    """List files that a stopped run must not leave: half-written, or as if it had finished."""
+    bad = {"manifest.json", "index.h5", "report.json", "report.md", "scores.csv", "run.json"}
+
+    def look(folder):
+        return [
+            path
+            for path in folder.rglob("*")
+            if path.is_file()
+            and (path.name in bad or path.name.startswith(".") or path.suffix == ".partial")
+        ]
+
+    return look

@@ -222,7 +222,7 @@ def test_a_run_folder_that_nobody_reads_is_refused(warm, make_config, tmp_path, 
     if kind == "unknown":
         folder.mkdir()
         (folder / "notes.txt").write_text("trained on Tuesday")
-    with pytest.raises(InputError, match="run_dir"):
+    with pytest.raises(InputError, match="run: "):
         attribute(make_config(warm.cache, run_dir=str(folder)))
 
 
@@ -234,7 +234,6 @@ def test_a_run_folder_that_nobody_reads_is_refused(warm, make_config, tmp_path, 
             {"clustering": {"method": "kmeans"}},
             "clusterers",
         ),
-        ("runs.hf.HFRunReader.can_read", {"run_dir": "."}, "runs"),
     ],
 )
 def test_a_plugin_that_fails_is_named(warm, make_config, monkeypatch, place, changes, owner):
@@ -245,6 +244,15 @@ def test_a_plugin_that_fails_is_named(warm, make_config, monkeypatch, place, cha
     with pytest.raises(PluginError, match="oops") as caught:
         attribute(make_config(warm.cache, **changes))
     assert caught.value.owner.startswith(f"{owner}, gradian-ml")
+
+
+def test_a_run_reader_that_fails_is_named(warm, make_config, monkeypatch, tmp_path):
+    def fail(*_args):
+        raise RuntimeError("oops")
+
+    monkeypatch.setattr("gradian_plugins.runs.hf.HFRunReader.can_read", fail)
+    with pytest.raises(InputError, match=r"Run reader hf failed: RuntimeError: oops \(plugin runs"):
+        attribute(make_config(warm.cache, run_dir=str(tmp_path)))
 
 
 def test_declared_clusters_are_the_report_s(tiny, warm, make_config, write, tmp_path):

@@ -21,31 +21,6 @@ def case(code, *texts):
     return register
 
 
-@pytest.fixture
-def box(tiny, tmp_path, monkeypatch, write):
-    """Sound inputs by flag, to be spoiled, and what is needed for it."""
-    return SimpleNamespace(
-        flags={
-            "--base-model": tiny.base,
-            "--adapter": tiny.adapter,
-            "--dataset": tiny.train,
-            "--eval-dataset": tiny.eval,
-            "--cache-dir": tmp_path / "cache",
-            "--out": tmp_path / "out",
-            "--device": "cpu",
-        },
-        tmp=tmp_path,
-        tiny=tiny,
-        write=write,
-        monkeypatch=monkeypatch,
-    )
-
-
-def run(gradian, box, *more, command="attribute"):
-    words = [word for pair in box.flags.items() for word in pair]
-    return gradian(command, *words, "--quiet", *more)
-
-
 def config(box, text):
     path = box.tmp / "gradian.yaml"
     path.write_text(text)
@@ -281,12 +256,12 @@ def absent_device(box):
     box.flags["--device"] = "cuda:97"
 
 
-@case(2, "run_dir", "no run reader knows")
+@case(2, "run: ", "no run reader knows")
 def unknown_run(box):
     box.flags["--run"] = box.tmp
 
 
-@case(2, "run_dir", "no file or folder")
+@case(2, "run: ", "no file or folder")
 def missing_run(box):
     box.flags["--run"] = box.tmp / "run"
 
@@ -315,7 +290,7 @@ def cache_below_a_file(box):
 
 @case(3, "cannot be written", "--cache-dir")
 def read_only_cache(box):
-    make_read_only(box, box.flags["--cache-dir"])
+    box.read_only()
 
 
 @case(3, "only 1 MB are free", "cache_dir")
@@ -330,7 +305,7 @@ def disk_full_while_building(box):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     box.monkeypatch.setattr("gradian_core.index.hdf5.os.fsync", full)
-    box.monkeypatch.setattr("gradian_core.flows.evaluate.save_result", lambda *_: None)
+    box.monkeypatch.setattr("gradian_core.flows.evaluate.save_measurement", lambda *_: None)
 
 
 @case(3, "disk is full", "Free some space")
@@ -341,43 +316,11 @@ def disk_full_while_measuring(box):
     box.monkeypatch.setattr("gradian_core.files.os.fsync", full)
 
 
-def make_read_only(box, folder):
-    """Refuse to create anything in a folder, also to root, whom permissions do not stop."""
-    real_open, real_mkdir = os.open, os.mkdir
-
-    def refuse(path):
-        if str(path).startswith(str(folder)):
-            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
-
-    def guarded_open(path, flags, *args, **options):
-        if flags & os.O_CREAT:
-            refuse(path)
-        return real_open(path, flags, *args, **options)
-
-    def guarded_mkdir(path, *args, **options):
-        refuse(path)
-        return real_mkdir(path, *args, **options)
-
-    box.monkeypatch.setattr(os, "open", guarded_open)
-    box.monkeypatch.setattr(os, "mkdir", guarded_mkdir)
-
-
-def leftovers(folder):
-    """Files that a stopped run must not leave: half-written ones, and what looks finished."""
-    bad = {"manifest.json", "index.h5", "report.json", "report.md", "scores.csv", "run.json"}
-    return [
-        path
-        for path in folder.rglob("*")
-        if path.is_file()
-        and (path.name in bad or path.name.startswith(".") or path.suffix == ".partial")
-    ]
-
-
 @pytest.mark.parametrize("name", CASES)
-def test_attribute(gradian, box, name):
+def test_attribute(box, leftovers, name):
     code, texts, spoil = CASES[name]
     spoil(box)
-    result = run(gradian, box)
+    result = box.run()
     assert result.code == code, result.err
     assert result.out == ""
     lines = result.err.splitlines()
@@ -404,12 +347,10 @@ INDEX_ONLY = (
 
 
 @pytest.mark.parametrize("name", INDEX_ONLY)
-def test_index(gradian, box, name):
+def test_index(box, leftovers, name):
     code, texts, spoil = CASES[name]
     spoil(box)
-    for flag in ("--eval-dataset", "--out"):
-        box.flags.pop(flag, None)
-    result = run(gradian, box, command="index")
+    result = box.run(command="index")
     assert result.code == code, result.err
     assert [line.partition(":")[0] for line in result.err.splitlines()] in (
         ["error"],
@@ -419,93 +360,3 @@ def test_index(gradian, box, name):
         assert text in result.err
     if box.flags["--cache-dir"].is_dir():
         assert leftovers(box.flags["--cache-dir"]) == []
-
-
-# --- caches that were sound once ----------------------------------------------------------------
-
-
-@pytest.fixture
-def used(box, warm):
-    """The inputs with a copy of a complete cache."""
-    shutil.copytree(warm.cache, box.flags["--cache-dir"])
-    box.index = box.flags["--cache-dir"] / "index" / warm.report.provenance.index["id"]
-    return box
-
-
-def test_a_flipped_byte_is_found_and_force_repairs_it(gradian, used, warm):
-    shard = used.index / "shards" / "00000.h5"
-    whole = shard.read_bytes()
-    # among the gradients, which are most of the file
-    spoilt = bytearray(whole)
-    spoilt[len(whole) // 2] ^= 0xFF
-    shard.write_bytes(spoilt)
-    result = run(gradian, used)
-    assert result.code == 2
-    assert result.err.startswith(f"error: {shard} is damaged: a checksum does not match.")
-    assert "--force" in result.err
-    assert leftovers(used.flags["--out"]) == []
-    result = run(gradian, used, "--force")
-    assert result.code == 0, result.err
-    assert shard.read_bytes() == whole
-    assert (used.flags["--out"] / "report.json").read_text() == warm.report.to_json()
-
-
-def test_an_index_of_a_newer_gradian_is_left_alone(gradian, used):
-    path = used.index / "manifest.json"
-    newer = path.read_text().replace('"format_version": "1.0"', '"format_version": "2.0"')
-    path.write_text(newer)
-    for command in ("attribute", "index"):
-        flags = dict(used.flags)
-        if command == "index":
-            del used.flags["--eval-dataset"], used.flags["--out"]
-        result = run(gradian, used, command=command)
-        used.flags = flags
-        assert result.code == 2
-        assert "format 2.0; this Gradian reads 1.0" in result.err
-        assert "Upgrade" in result.err
-    assert path.read_text() == newer
-
-
-def test_a_complete_cache_may_be_read_only(gradian, used, warm):
-    make_read_only(used, used.flags["--cache-dir"])
-    result = run(gradian, used)
-    assert result.code == 0, result.err
-    assert (used.flags["--out"] / "report.json").read_text() == warm.report.to_json()
-
-
-def test_a_full_disk_keeps_no_report_from_the_terminal(gradian, used):
-    def full(*_args):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    used.monkeypatch.setattr("gradian_core.files.os.fsync", full)
-    result = run(gradian, used)
-    assert result.code == 3
-    assert "error: The disk is full." in result.err
-    assert leftovers(used.flags["--out"]) == []
-    assert "capability regressed" in result.out
-
-
-def test_a_sound_run_ends_well(gradian, used, warm):
-    result = run(gradian, used)
-    assert result.code == 0, result.err
-    names = {path.name for path in used.flags["--out"].iterdir()}
-    assert names == {"report.json", "report.md", "scores.csv", "run.json"}
-    assert (used.flags["--out"] / "report.json").read_text() == warm.report.to_json()
-    assert "capability regressed" in result.out
-
-
-# --- demo ---------------------------------------------------------------------------------------
-
-
-def test_the_demo_touches_no_folder_of_somebody_else(gradian, tmp_path):
-    folder = tmp_path / "mine"
-    (folder / "run").mkdir(parents=True)
-    (folder / "run" / "weights").write_text("years of work")
-    (folder / "notes.txt").write_text("mine")
-    result = gradian("demo", "--out", folder, "--quiet")
-    assert result.code == 2
-    assert "notes.txt" in result.err
-    assert "--out" in result.err
-    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
-    assert found == {"run", "run/weights", "notes.txt"}
-    assert (folder / "run" / "weights").read_text() == "years of work"

@@ -58,7 +58,7 @@ def test_a_killed_build_goes_on(command, gradian, tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     process = start(command(killed))
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while len(shards(killed)) < 5 and process.poll() is None:
             assert time.monotonic() < deadline
             time.sleep(0.005)

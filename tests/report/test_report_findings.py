@@ -35,7 +35,7 @@ def clusters(labels, scores):
         (0.5, Severity.MEDIUM),
         (0.4999, Severity.HIGH),
         (-1.0, Severity.HIGH),
-        (None, Severity.MEDIUM),
+        (None, None),
     ],
 )
 def test_engine_disagreement(spearman, severity):

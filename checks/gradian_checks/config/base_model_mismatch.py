@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
+from gradian_checks._names import base_name, is_local
 from gradian_core.audit import samples
 from gradian_core.audit.facts import NotAssessed, TokenizerFacts
 from gradian_core.check import check
 from gradian_core.findings import Finding, Severity
 from gradian_core.runs.artifact import AdapterInfo, TrainingConfig
 
-_LOCAL = re.compile(r"^(?:[./~\\]|[a-zA-Z]:)|\\|/.*/")
-_CACHED = re.compile(r"models--[^/\\]+?--([^/\\]+)[/\\]snapshots")
 _QUANTISED = re.compile(
     r"-(?:unsloth-bnb-4bit|bnb-4bit|bnb-8bit|4bit|8bit|int4|int8|gptq|awq|gguf|fp8|nf4"
     r"|q\d(?:-\w+)*|dynamic|mlx)(?=-|$)"
@@ -58,14 +58,15 @@ def base_model_mismatch(
     others = {}
     if training is not None and isinstance(training.get("base_model"), str):
         others["the training config"] = str(training.get("base_model"))
-    if tokenizer is not None:
-        others["--base-model"] = tokenizer.name
+    # a tokenizer that was saved with the run bears the name of the run's folder
+    if tokenizer is not None and not Path(tokenizer.name).is_dir():
+        others["the tokenizer that was given"] = tokenizer.name
     mine = _plain(adapter.base_model)
-    local = _is_local(adapter.base_model)
+    local = is_local(adapter.base_model)
     for place, other in others.items():
         if _plain(other) == mine:
             continue
-        if local or _is_local(other):
+        if local or is_local(other):
             continue
         severity, why = _difference(mine, _plain(other))
         yield Finding(
@@ -95,16 +96,9 @@ def base_model_mismatch(
         raise NotAssessed("Only the adapter names a base model; give --base-model to compare.")
 
 
-def _is_local(name: str) -> bool:
-    return bool(_LOCAL.search(name)) and not _CACHED.search(name)
-
-
 def _plain(name: str) -> str:
     """Return a model's name without what does not change which weights it means."""
-    cached = _CACHED.search(name)
-    last = cached[1] if cached else re.split(r"[/\\]", name.rstrip("/\\"))[-1]
-    last = last.lower().partition("@")[0].replace("_", "-")
-    return _SAME.sub("", _QUANTISED.sub("", last))
+    return _SAME.sub("", _QUANTISED.sub("", base_name(name).replace("_", "-")))
 
 
 def _difference(mine: str, other: str) -> tuple[Severity, str]:
@@ -120,7 +114,7 @@ def _difference(mine: str, other: str) -> tuple[Severity, str]:
 
 def _parts(name: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     # "llama3" and "llama-3" are one name
-    words = re.sub(r"(?<=[a-z])-?(?=\d+(?:\.\d+)?(?:-|$))", "-", name).split("-")
+    words = re.sub(r"(?<=[a-z]{2})-?(?=\d+(?:\.\d+)?(?:-|$))", "-", name).split("-")
     words = [word for word in words if word]
     size = frozenset(word for word in words if _SIZE.match(word))
     kind = frozenset(word for word in words if word in _KIND)

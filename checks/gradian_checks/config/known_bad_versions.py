@@ -91,15 +91,15 @@ def _bugs(
                 "Upgrade transformers to 4.49 or later.",
                 "transformers#37766, #35438",
             )
-    if trl is not None and transformers is not None and trl[:2] == (0, 24):
-        if transformers >= (5, 5) and shapes & _PAIRS:
-            yield _Bug(
-                Severity.HIGH,
-                "trl 0.24 with transformers 5.5 or later trains on prompts",
-                "It takes the length of a dict for the length of the prompt, which is then 2.",
-                "Upgrade trl, or keep transformers below 5.5.",
-                "trl#6105",
-            )
+    pair_bug = trl is not None and trl[:2] == (0, 24) and (transformers or (0,)) >= (5, 5)
+    if pair_bug and shapes & _PAIRS:
+        yield _Bug(
+            Severity.HIGH,
+            "trl 0.24 with transformers 5.5 or later trains on prompts",
+            "It takes the length of a dict for the length of the prompt, which is then 2.",
+            "Upgrade trl, or keep transformers below 5.5.",
+            "trl#6105",
+        )
     if trl is not None and trl < (0, 16) and shapes & _TEXT:
         yield _Bug(
             Severity.LOW,

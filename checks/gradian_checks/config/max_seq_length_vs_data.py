@@ -73,8 +73,6 @@ def max_seq_length_vs_data(
         source = "" if training is None else origin(training, "max_seq_length")
     else:
         raise NotAssessed("There are no rows to measure.")
-    if not len(lengths):
-        raise NotAssessed("There are no rows to measure.")
     if limit is None:
         if known(training, "max_seq_length"):
             return
@@ -126,7 +124,7 @@ def max_seq_length_vs_data(
             severity=Severity.LOW,
             title=f"Every row is padded to {int(limit):,} tokens; 99% need {round(p99):,} or less",
             detail="The padding costs time and memory and teaches nothing.",
-            fix=f"Set max_seq_length: {64 * math.ceil(p99 / 64)}, or pad to the longest in a batch.",
+            fix=f"Set max_seq_length: {64 * math.ceil(p99 / 64)}, or pad batch by batch.",
             evidence=evidence,
         )
 

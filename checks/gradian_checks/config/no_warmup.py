@@ -120,7 +120,5 @@ def _straight_start(steps: np.ndarray, rate: np.ndarray) -> float | None:
     slope, start = np.polyfit(steps, rate, 1)
     if np.abs(rate - (slope * steps + start)).max() > _ROUND * start:
         return None
-    typed = float(f"{start:.1g}")
-    half = float(f"{start:.2g}")
-    close = next((v for v in (typed, half) if math.isclose(start, v, rel_tol=_ROUND)), None)
-    return close
+    typed = (float(f"{start:.1g}"), float(f"{start:.2g}"))
+    return next((v for v in typed if math.isclose(start, v, rel_tol=_ROUND)), None)

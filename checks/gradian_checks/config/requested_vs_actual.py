@@ -47,7 +47,6 @@ def requested_vs_actual(training: TrainingConfig, log: LogFacts | None = None) -
     Not assessed: nothing is compared where only one of the two is known.
     """
     unlike = []
-    causes = []
     for name in _COMPARED:
         ran = training.values.get(name)
         if ran is None or ran.basis != "ran":
@@ -56,7 +55,6 @@ def requested_vs_actual(training: TrainingConfig, log: LogFacts | None = None) -
         ignored = next((key for key in training.unknown_keys if key.name == name), None)
         if asked is None and ignored is not None:
             asked = Value(coerce(name, ignored.value), ignored.source)
-            causes.append(name)
         if asked is not None and not _same(name, asked.value, ran.value, training):
             unlike.append((name, asked.value, asked.source, ran.value, ran.source))
     epochs = _epochs(training, log)
@@ -83,7 +81,6 @@ def requested_vs_actual(training: TrainingConfig, log: LogFacts | None = None) -
             "asked_by": wanted_by,
             "ran_by": had_by,
         },
-        because_of="config.ignored_config_key" if name in causes else None,
     )
 
 

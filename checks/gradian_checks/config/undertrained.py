@@ -89,7 +89,6 @@ def undertrained(
             "rows": rows,
             "fall_over_last_fifth": falling,
         },
-        because_of="dynamics.too_few_steps" if few and falling is None and log else None,
     )
 
 

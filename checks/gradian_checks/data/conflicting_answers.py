@@ -18,6 +18,7 @@ from gradian_checks._data_text import (
     is_placeholder,
     is_refusal,
     script_of,
+    word_count,
 )
 from gradian_core.audit.facts import ExampleFacts
 from gradian_core.audit.hashing import EMPTY
@@ -207,17 +208,16 @@ def _relate(prompt: str, left: _Answer, right: _Answer) -> Verdict:
     refusals = is_refusal(left.text) + is_refusal(right.text)
     if likeness == "same" or refusals == 2:
         return None
-    if likeness == "unlike" and (refusals or left.stock != right.stock):
+    if refusals or (likeness == "unlike" and left.stock != right.stock):
         return "conflict"
-    ends = final_answer(left.text), final_answer(right.text)
-    if None not in ends:
+    if likeness == "unlike" and None not in (final_answer(left.text), final_answer(right.text)):
         return "conflict"
     scripts = {script_of(left.text), script_of(right.text)} - {""}
     if _OPEN.search(prompt) or len(scripts) == 2:
         return None
     if likeness == "reworded":
         return "reworded"
-    words = min(len(left.text.split()), len(right.text.split()))
+    words = min(word_count(left.text), word_count(right.text))
     return "conflict" if words < LONG_WORDS else None
 
 

@@ -16,6 +16,7 @@ from gradian_core.audit.facts import ExampleFacts, Style
 from gradian_core.audit.hashing import EMPTY
 from gradian_core.audit.samples import items, rows
 from gradian_core.check import check
+from gradian_core.data.example import Example
 from gradian_core.data.turns import ROLES
 from gradian_core.findings import Finding, Severity
 
@@ -23,7 +24,13 @@ SPLIT = (0.05, 0.95)
 """A style that fewer or more of the answers have is an accident, or the rule."""
 FEWEST_ROWS = 20
 _SAMPLE = 1000
+_READ = 5000
 _ASKED = 0.5
+_FEWEST_BROKEN = 2
+_BROKEN_SHARE = 0.02
+_SHORT_PROMPT = 400
+_CODE = re.compile(r"```|[{};=<>\\]|\bdef |\bfunction\b")
+_EMOTICON = re.compile(r"[:;=]['-]?[(\[]")
 _STRUCTURE = re.compile(r"json|\bschema|\barray|\bdict|\blist\b|\bformat|[{}]", re.IGNORECASE)
 _OWN_KINDS = frozenset({"function_call", "developer"})
 """Roles that say something else than the plain name of their role."""
@@ -51,7 +58,8 @@ def format_inconsistency(examples: ExampleFacts) -> Iterator[Finding]:
     Threshold: more than one row shape, or more than one name for the user or for the assistant,
     is medium. A style that 5 to 95 % of the answers have is low: a label that says no more than
     *answer*, white space at the end or the beginning, JSON (or fenced blocks) beside prose for
-    one and the same task. Styles need 20 rows.
+    one and the same task. Short prompts that open a bracket and never close it, in 2 % of the
+    rows, are an info: text that was cut out of a page. Styles need 20 rows.
 
     No finding for what is different for a reason: tool, function call and observation roles, a
     system message in some rows, JSON that only some tasks ask for.
@@ -118,23 +126,25 @@ def _styles(examples: ExampleFacts) -> Iterator[Finding]:
             yield _style(examples, chosen, answers, f"{where} with white space", "Strip answers.")
     yield from _labels(examples, answers)
     yield from _structured(examples, answers)
+    yield from _broken_off(examples, answers)
 
 
 def _labels(examples: ExampleFacts, answers: NDArray[np.int64]) -> Iterator[Finding]:
     labelled = answers[(examples.styles[answers] & Style.LABELLED) != 0]
     if len(labelled) < SPLIT[0] * len(answers):
         return
-    sample = spread(labelled, _SAMPLE)
-    seen = Counter(answer_label(row.answer or "") for _, row in read(examples, sample))
-    del seen[None]
-    label, count = max(seen.items(), key=lambda item: (item[1], item[0] or ""), default=("", 0))
-    if not _is_split(count * len(labelled) // len(sample), len(answers)):
+    looked_at = spread(labelled, _READ)
+    found = {i: answer_label(row.answer or "") for i, row in read(examples, looked_at)}
+    seen = Counter(label for label in found.values() if label is not None)
+    if not seen:
         return
-    has = (answer_label(row.answer or "") == label for _, row in read(examples, labelled))
-    chosen = labelled[np.fromiter(has, np.bool_, len(labelled))]
-    if _is_split(len(chosen), len(answers)):
-        words = f"start with the label “{label}:”"
-        yield _style(examples, chosen, answers, words, "Remove the label, or put it everywhere.")
+    label = max(seen, key=lambda name: (seen[name], name))
+    count = round(seen[label] / len(looked_at) * len(labelled))
+    if _is_split(count, len(answers)):
+        chosen = np.array([i for i, name in found.items() if name == label], np.int64)
+        words = f"start with the label “{label.capitalize()}:”"
+        fix = "Remove the label, or put it everywhere."
+        yield _style(examples, chosen, answers, words, fix, count=count)
 
 
 def _structured(examples: ExampleFacts, answers: NDArray[np.int64]) -> Iterator[Finding]:
@@ -153,6 +163,32 @@ def _structured(examples: ExampleFacts, answers: NDArray[np.int64]) -> Iterator[
             stray = flag is Style.JSON and asked < _ASKED
         if stray:
             yield _style(examples, chosen, answers, words, "Use one form of answer for one task.")
+
+
+def _broken_off(examples: ExampleFacts, answers: NDArray[np.int64]) -> Iterator[Finding]:
+    """Prompts that stop inside a bracket, as text that was cut out of a page does."""
+    looked_at = spread(answers, _SAMPLE)
+    places = [i for i, row in read(examples, looked_at) if _is_unclosed(row)]
+    share = len(places) / len(looked_at)
+    if len(places) < _FEWEST_BROKEN or share < _BROKEN_SHARE:
+        return
+    yield Finding(
+        id="data.format_inconsistency",
+        severity=Severity.INFO,
+        title=f"{share:.1%} of the prompts open a bracket and never close it",
+        detail=f"Seen in {plural(len(looked_at), 'row')}. Text that was cut out of pages or "
+        "tables often ends like this.",
+        evidence={"rows_seen": len(looked_at), "unclosed": len(places), "share": share},
+        example_ids=pick_ids(examples.ids, places),
+    )
+
+
+def _is_unclosed(row: Example) -> bool:
+    text = row.prompt[-1].content if row.prompt else ""
+    if len(text) > _SHORT_PROMPT or _CODE.search(text):
+        return False
+    text = _EMOTICON.sub(" ", text)
+    return any(text.count(left) > text.count(right) for left, right in ("()", "[]"))
 
 
 def _tasks(examples: ExampleFacts, positions: NDArray[np.int64]) -> tuple[Counter[str], float]:
@@ -184,16 +220,24 @@ def _style(
     answers: NDArray[np.int64],
     words: str,
     fix: str,
+    *,
+    count: int | None = None,
 ) -> Finding:
-    share = len(chosen) / len(answers)
-    fewer = chosen if 2 * len(chosen) <= len(answers) else np.setdiff1d(answers, chosen)
+    """Return the finding for a style; ``count`` where only some of the rows were looked at."""
+    exact = count is None or count == len(chosen)
+    count = len(chosen) if count is None else count
+    share = count / len(answers)
+    fewer = chosen
+    if exact and 2 * count > len(answers):
+        fewer = np.setdiff1d(answers, chosen)
     return Finding(
         id="data.format_inconsistency",
         severity=Severity.LOW,
-        title=f"{plural(len(chosen), 'answer')} ({share:.1%}) {words}, the others do not",
+        title=f"{'' if exact else 'About '}{plural(count, 'answer')} ({share:.1%}) {words}, the "
+        "others do not",
         detail="The model learns both styles and chooses by chance.",
         fix=fix,
-        evidence={"answers": len(answers), "with_style": len(chosen), "share": share},
+        evidence={"answers": len(answers), "with_style": count, "share": share},
         example_ids=pick_ids(examples.ids, fewer),
     )
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gradian_checks._data_grade import plural, sample_note
 from gradian_checks._data_rows import read, spread
-from gradian_checks._data_template import SAMPLE, has_markers
+from gradian_checks._data_template import MESSAGES, SAMPLE, has_markers
 from gradian_checks._data_tool import is_loss_stated, loss_on
 from gradian_core.audit.facts import ExampleFacts, NotAssessed, TokenFacts, TokenizerFacts
 from gradian_core.audit.samples import items, tokens, training
@@ -67,7 +67,7 @@ def loss_mask_coverage(
         raise NotAssessed("The rows are raw text, which has loss everywhere.")
     if tokens is None and not is_loss_stated(training):
         raise NotAssessed("The run does not say what its loss is taken on.")
-    loss = loss_on(training, prompted=_is_prompted(examples, tokens))
+    loss = loss_on(training, prompted=_is_prompted(examples))
     if loss == "all":
         yield _everything(training, tokens)
         return
@@ -78,12 +78,15 @@ def loss_mask_coverage(
     yield from _share(tokens)
 
 
-def _is_prompted(examples: ExampleFacts | None, tokens: TokenFacts | None) -> bool:
-    """Whether rows have a completion of their own, which trl masks prompts for."""
+def _is_prompted(examples: ExampleFacts | None) -> bool | None:
+    """Whether most rows have a completion of their own; None where trl takes no such rows."""
     if examples is None:
-        return tokens is not None
+        return None
     counts = np.bincount(examples.shapes, minlength=len(examples.shape_names))
-    return examples.shape_names[int(counts.argmax())].startswith("prompt")
+    usual = examples.shape_names[int(counts.argmax())]
+    if usual.startswith("prompt"):
+        return True
+    return False if usual in MESSAGES else None
 
 
 def _everything(training: TrainingConfig | None, tokens: TokenFacts | None) -> Finding:

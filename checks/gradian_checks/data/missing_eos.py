@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradian_checks._data_grade import grade, pick_ids, plural, sample_note
-from gradian_checks._data_tool import is_before, is_tool
+from gradian_checks._data_tool import is_before, is_tool, masks_padding_by_id
 from gradian_core.audit.facts import NotAssessed, TokenFacts, TokenizerFacts
 from gradian_core.audit.samples import chat_items
 from gradian_core.audit.samples import tokenizer as make_tokenizer
@@ -113,19 +113,14 @@ def missing_eos(
 
 def _is_masked(training: TrainingConfig, tokenizer: TokenizerFacts | None) -> bool:
     """Whether the collator takes the end token for padding and masks it."""
-    collator = str(training.get("collator") or "")
-    own = "CompletionOnly" in collator or (
-        "LanguageModeling" in collator
-        # trl's collator of the same name pads labels by position from 0.17 on.
-        and (not is_tool(training, "trl", "unsloth") or is_before(training, (0, 17)) is True)
-    )
-    if not own:
+    if not masks_padding_by_id(training):
         return False
-    pad, eos = training.get("pad_token"), training.get("eos_token")
-    if tokenizer is not None and tokenizer.eos is not None:
-        eos = eos or tokenizer.eos[0]
-        pad = pad or (tokenizer.pad[0] if tokenizer.pad is not None else None)
-    return pad is not None and pad in (eos, "eos_token", "tokenizer.eos_token")
+    eos, pad = training.get("eos_token"), training.get("pad_token")
+    if tokenizer is not None:
+        eos = eos or (tokenizer.eos[0] if tokenizer.eos else None)
+        pad = pad or (tokenizer.pad[0] if tokenizer.pad else eos)
+    # A script may say pad_token = tokenizer.eos_token and name neither.
+    return pad is not None and (pad == eos or str(pad).rsplit(".", 1)[-1] == "eos_token")
 
 
 def _masked(tokens: TokenFacts | None) -> Finding:

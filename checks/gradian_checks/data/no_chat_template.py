@@ -7,13 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from gradian_checks._data_grade import plural
+from gradian_checks._data_template import MESSAGES
 from gradian_core.audit.facts import ExampleFacts, TokenizerFacts
 from gradian_core.audit.samples import chat_rows, tokenizer
 from gradian_core.check import check
 from gradian_core.findings import Finding, Severity
 from gradian_core.runs.artifact import TrainingConfig
 
-_MESSAGES = ("messages", "conversations", "conversation")
+_NO_TEMPLATE = (None, "", "none", "empty", "tokenizer_default")
 
 
 @check(
@@ -46,7 +47,7 @@ def no_chat_template(
     if tokenizer.chat_template is not None:
         return
     named = None if training is None else training.get("chat_template")
-    if named not in (None, "", "none", "empty"):
+    if named not in _NO_TEMPLATE:
         return
     counts = np.bincount(examples.shapes, minlength=len(examples.shape_names))
     shapes = {name: int(n) for name, n in zip(examples.shape_names, counts, strict=True)}
@@ -74,4 +75,4 @@ def no_chat_template(
 
 def _holds_messages(shape: str, examples: ExampleFacts) -> bool:
     # prompt and completion may be lists of messages as well: then roles were written.
-    return shape in _MESSAGES or (shape.startswith("prompt") and bool(examples.roles))
+    return shape in MESSAGES or (shape.startswith("prompt") and bool(examples.roles))

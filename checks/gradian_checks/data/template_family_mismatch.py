@@ -48,7 +48,7 @@ def template_family_mismatch(
     training: TrainingConfig | None = None,
     adapter: AdapterInfo | None = None,
 ) -> Iterator[Finding]:
-    """Markup of another model family in the data or the prompt format.
+    """Markup of another model family in the data or prompt format.
 
     Why it matters: ``[INST]`` is markup for Llama 2 and Mistral, and for every other model a
     handful of ordinary letters. What the model knows about turns is not used, and the format
@@ -125,11 +125,12 @@ def _in_settings(stated: str, base: str) -> Iterator[Finding]:
 
 
 def _stated_formats(training: TrainingConfig | None) -> str:
-    """Return what the run says of data sets and templates, as one text."""
+    """Return what the run says of data sets and templates, as one text; empty without markup."""
     if training is None:
         return ""
     values: list[Any] = [training.get(name) for name in ("datasets", "chat_template")]
-    return json.dumps([v for v in values if v is not None], default=str, ensure_ascii=False)
+    stated = json.dumps(values, default=str, ensure_ascii=False)
+    return stated if any(mark in stated for mark in MARKUP.values()) else ""
 
 
 def _base(training: TrainingConfig | None, adapter: AdapterInfo | None) -> str:

@@ -130,6 +130,8 @@ def _finding(
         "leaves earlier turns as they are.",
         evidence=evidence,
         example_ids=pick_ids(examples.ids, sorted(hits)),
+        # Where the template strips reasoning, that is why.
+        because_of="data.reasoning_dropped",
     )
 
 

@@ -18,7 +18,7 @@ from gradian_core.findings import Finding, Severity
 
 STEPS = ((0.05, Severity.HIGH), (0.01, Severity.MEDIUM), (0.0, Severity.LOW))
 # An identifier or a few words; what stands before tells LaTeX, shells and nested braces apart.
-_PLACE = re.compile(r"(?<![\w{$^_\\#%&/])\{\{\s*([^\W\d_][\w .-]{0,40}?)\s*\}\}(?!\})")
+_PLACE = re.compile(r"(?<![\w{}$^_\\#%&/])\{\{\s*([^\W\d_][\w .-]{0,40}?)\s*\}\}(?!\})")
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]*\$", re.DOTALL)
 _TEMPLATING = re.compile(
     r"\{%|\{\{[#/^>!&]|</?[a-z][\w-]*[^<>]*>|\b(?:jinja|handlebars|mustache|liquid|vue|angular|"

@@ -6,17 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gradian_checks._clipping import clip_norm, settled_norms
+from gradian_checks._read import known, origin
+from gradian_checks._series import rising
+from gradian_checks._trouble import loss_scale
 from gradian_core.audit import samples
 from gradian_core.audit.facts import LogFacts, NotAssessed
 from gradian_core.check import check
 from gradian_core.findings import Finding, Severity
-from gradian_core.runs.artifact import AdapterInfo, TrainingConfig
-
-from gradian_checks._clipping import clip_norm, settled_norms
-from gradian_checks._rates import probably_too_high
-from gradian_checks._read import known, origin
-from gradian_checks._series import rising
-from gradian_checks._trouble import loss_scale
+from gradian_core.runs.artifact import TrainingConfig
 
 _LEAST = 10
 _FEW = 5
@@ -37,9 +35,7 @@ _TIGHT = 1.0
         "training": samples.training(max_grad_norm=1.0),
     },
 )
-def always_clipping(
-    log: LogFacts, training: TrainingConfig | None = None, adapter: AdapterInfo | None = None
-) -> Iterator[Finding]:
+def always_clipping(log: LogFacts, training: TrainingConfig | None = None) -> Iterator[Finding]:
     """Gradient norm pinned at the clip threshold.
 
     Why it matters: where every gradient is cut to one length, an odd batch counts as much as a
@@ -80,10 +76,7 @@ def always_clipping(
         severity = Severity.MEDIUM
     else:
         severity = Severity.LOW if limit >= _TIGHT else Severity.INFO
-    if loss_scale(log, training) is not None:
-        cause: str | None = "dynamics.loss_scale_mismatch"
-    else:
-        cause = "config.lr_too_high" if probably_too_high(training, adapter, log) else None
+    scaled = loss_scale(log, training) is not None
     unset = training is not None and not known(training, "max_grad_norm")
     yield Finding(
         id="dynamics.always_clipping",
@@ -104,5 +97,5 @@ def always_clipping(
             "median_norm": float(np.median(norm)),
             "doubles": growing,
         },
-        because_of=cause,
+        because_of="dynamics.loss_scale_mismatch" if scaled else None,
     )

@@ -6,15 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gradian_checks._series import runs, trailing
+from gradian_checks._trouble import explosion, norms
 from gradian_core.audit import samples
 from gradian_core.audit.facts import LogFacts
 from gradian_core.check import check
 from gradian_core.findings import Finding, Severity
-from gradian_core.runs.artifact import AdapterInfo, TrainingConfig
-
-from gradian_checks._rates import probably_too_high
-from gradian_checks._series import runs, trailing
-from gradian_checks._trouble import explosion, norms
 
 _LEAST = 10
 _IN_A_ROW = 3
@@ -26,9 +23,7 @@ _IN_A_ROW = 3
     trips=lambda: {"log": samples.log([1.0] * 30, grad_norm=[0.5] * 26 + [8.0, 30.0, 90.0, 400.0])},
     clean=lambda: {"log": samples.log([1.0] * 30, grad_norm=[0.5 + 0.05 * i for i in range(30)])},
 )
-def grad_norm_explosion(
-    log: LogFacts, training: TrainingConfig | None = None, adapter: AdapterInfo | None = None
-) -> Iterator[Finding]:
+def grad_norm_explosion(log: LogFacts) -> Iterator[Finding]:
     """Gradient-norm blowup.
 
     Why it matters: a norm that leaves its range by a factor of ten is the first sign of divergence,
@@ -69,5 +64,4 @@ def grad_norm_explosion(
             "logs": int(blown.sum()),
             "stretches": len(stretches),
         },
-        because_of="config.lr_too_high" if probably_too_high(training, adapter, log) else None,
     )

@@ -7,15 +7,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gradian_checks._families import family
+from gradian_checks._read import number
+from gradian_checks._trouble import loss_scale
 from gradian_core.audit import samples
 from gradian_core.audit.facts import LogFacts, NotAssessed, TokenizerFacts
 from gradian_core.check import check
 from gradian_core.findings import Finding, Severity
 from gradian_core.runs.artifact import AdapterInfo, TrainingConfig
-
-from gradian_checks._families import family
-from gradian_checks._read import number
-from gradian_checks._trouble import loss_scale
 
 _LARGEST = 262_144
 _SMALLEST = 32_000

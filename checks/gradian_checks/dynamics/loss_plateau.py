@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gradian_checks._steps import warmup_steps
+from gradian_checks._trouble import broke_down, losses
 from gradian_core.audit import samples
 from gradian_core.audit.facts import LogFacts, NotAssessed
 from gradian_core.check import check
 from gradian_core.findings import Finding, Severity
 from gradian_core.runs.artifact import TrainingConfig
-
-from gradian_checks._steps import warmup_steps
-from gradian_checks._trouble import broke_down, losses
 
 _LEAST = 10
 _STEPS = 50

@@ -7,16 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from gradian_checks._clipping import clipped_share
+from gradian_checks._rates import probably_too_high
+from gradian_checks._series import trailing
+from gradian_checks._trouble import climbs, losses
 from gradian_core.audit import samples
 from gradian_core.audit.facts import LogFacts
 from gradian_core.check import check
 from gradian_core.findings import Finding, Severity
 from gradian_core.runs.artifact import AdapterInfo, TrainingConfig
-
-from gradian_checks._clipping import clipped_share
-from gradian_checks._rates import probably_too_high
-from gradian_checks._series import trailing
-from gradian_checks._trouble import climbs, losses
 
 _LEAST = 10
 _LONE = 3.0
@@ -50,8 +49,6 @@ def loss_spike(
     Not assessed: with fewer than 10 logged losses.
     """
     steps, loss = losses(log, _LEAST)
-    hot = probably_too_high(training, adapter, log)
-    cause = "config.lr_too_high" if hot else None
     found = climbs(loss)
     stayed = [climb for climb in found if climb.stayed]
     if stayed:
@@ -69,10 +66,10 @@ def loss_spike(
                 "top": worst.top,
                 "climbs": len(found),
             },
-            because_of=cause,
         )
         return
     lone = _lone(loss)
+    hot = probably_too_high(training, adapter, log)
     clipped = clipped_share(log, training)
     pinned = clipped is not None and clipped > _PINNED
     if len(lone) and (hot or pinned):
@@ -90,7 +87,6 @@ def loss_spike(
                 "highest": float(loss[lone].max()),
                 "clipped_share": clipped,
             },
-            because_of=cause,
         )
     elif found:
         first = found[0]

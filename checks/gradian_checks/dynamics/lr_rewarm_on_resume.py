@@ -7,13 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from gradian_checks._read import short, text
 from gradian_core.audit import samples
 from gradian_core.audit.facts import LogFacts, NotAssessed
 from gradian_core.check import check
 from gradian_core.findings import Finding, Severity
 from gradian_core.runs.artifact import TrainingConfig
-
-from gradian_checks._read import short, text
 
 _LEAST = 4
 _JUMP = 3.0

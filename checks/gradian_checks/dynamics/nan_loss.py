@@ -6,16 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gradian_checks._series import longest_run, runs
+from gradian_checks._trouble import dead_records, silent_norms
 from gradian_core.audit import samples
 from gradian_core.audit.facts import LogFacts, NotAssessed
 from gradian_core.check import check
 from gradian_core.findings import Finding, Severity
-from gradian_core.runs.artifact import AdapterInfo, TrainingConfig
-
-from gradian_checks._rates import probably_too_high
-from gradian_checks._read import flag
-from gradian_checks._series import longest_run, runs
-from gradian_checks._trouble import dead_records, silent_norms
 
 _IN_A_ROW = 3
 _ALIVE = 0.05
@@ -30,9 +26,7 @@ _NAN = float("nan")
     },
     clean=lambda: {"log": samples.log([1.9, 1.7, 1.6, 1.5], grad_norm=[1.2, 1.1, 1.0, 0.9])},
 )
-def nan_loss(
-    log: LogFacts, training: TrainingConfig | None = None, adapter: AdapterInfo | None = None
-) -> Iterator[Finding]:
+def nan_loss(log: LogFacts) -> Iterator[Finding]:
     """NaN or inf loss.
 
     Why it matters: from the first NaN on nothing is learnt, and the adapter may be all NaN.
@@ -53,12 +47,6 @@ def nan_loss(
     if not logged.any() and not len(log.eval_loss):
         raise NotAssessed("No loss, gradient norm or eval loss was logged.")
     signs = _signs(log)
-    cause = None
-    if signs:
-        if flag(training, "fp16") and training is not None and not training.get("bf16"):
-            cause = "config.fp16_precision"
-        elif probably_too_high(training, adapter, log):
-            cause = "config.lr_too_high"
     evidence: dict[str, object] = {
         "bad_losses": int(log.loss_bad.sum()),
         "zero_losses": int((log.loss == 0.0).sum()),
@@ -76,7 +64,6 @@ def nan_loss(
             fix="Train again in bf16, with a lower learning rate, without rows that have no "
             "supervised token.",
             evidence=evidence,
-            because_of=cause,
         )
     elif log.eval_bad.any():
         yield Finding(

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gradian_checks._read import number
 from gradian_core.audit import samples
 from gradian_core.audit.facts import LogFacts
 from gradian_core.check import check
 from gradian_core.findings import Finding, Severity
 from gradian_core.runs.artifact import TrainingConfig
-
-from gradian_checks._read import number
 
 
 @check(

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gradian_checks._trouble import loss_scale
 from gradian_core.audit import samples
 from gradian_core.audit.facts import LogFacts, NotAssessed
 from gradian_core.check import check
 from gradian_core.findings import Finding, Severity
 from gradian_core.runs.artifact import TrainingConfig
-
-from gradian_checks._trouble import loss_scale
 
 _LEAST = 3
 _MEDIUM = 1.05

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gradian_checks._read import number
 from gradian_core.audit import samples
 from gradian_core.audit.facts import ExampleFacts, LogFacts, NotAssessed
 from gradian_core.check import check
 from gradian_core.findings import Finding, Severity
 from gradian_core.runs.artifact import TrainingConfig
 
-from gradian_checks._read import number
-
 _BANDS = ((20, Severity.HIGH), (50, Severity.MEDIUM), (100, Severity.LOW))
-_TINY = 50
 
 
 @check(
@@ -44,7 +42,6 @@ def too_few_steps(
         return
     cap = number(training, "max_steps")
     smoke = cap is not None and 0 < cap <= steps
-    tiny = examples is not None and len(examples) < _TINY
     yield Finding(
         id="dynamics.too_few_steps",
         severity=severity,
@@ -59,5 +56,4 @@ def too_few_steps(
             "max_steps": cap,
             "rows": None if examples is None else len(examples),
         },
-        because_of="data.tiny_dataset" if tiny else None,
     )

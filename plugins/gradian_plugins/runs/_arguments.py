@@ -6,7 +6,7 @@ wandb keeps; all three hold every argument of the run, so that nothing has to be
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gradian_core.runs.artifact import Value
@@ -16,7 +16,7 @@ from gradian_core.runs.settings import SETTINGS
 from ._files import integer
 from ._optimisers import optimiser
 
-__all__ = ["argument_values", "looks_like_arguments", "stage_of", "tool_of"]
+__all__ = ["argument_values", "looks_like_arguments", "stage_of", "stage_of_tags", "tool_of"]
 
 _STAGES = {
     "sft": "sft",
@@ -66,6 +66,12 @@ def stage_of(class_name: str) -> str | None:
     if not name.endswith("config"):
         return None
     return next((stage for start, stage in _STAGES.items() if name.startswith(start)), None)
+
+
+def stage_of_tags(tags: Iterable[str]) -> str | None:
+    """Return what is trained, as the tags tell it that trl puts into its card."""
+    known = sorted(_STAGES[tag] for tag in tags if tag in _STAGES)
+    return known[0] if known else None
 
 
 def argument_values(

@@ -189,6 +189,9 @@ def card_values(card: Card) -> dict[str, Value]:
         elif key == "optimizer":
             values |= found(_optimiser_values(text), where, "ran")
     silent = {name: value for name, value in _UNLISTED.items() if name not in values}
+    if "warmup_steps" in values or "warmup_ratio" in values:
+        # one of them makes the other unimportant: tools turn a ratio into steps
+        silent = {name: value for name, value in silent.items() if "warmup" not in name}
     # with max_steps the card lists no epochs, and the other way round
     if "max_steps" not in values:
         silent["max_steps"] = -1
@@ -241,7 +244,9 @@ def _planned(records: list[dict[str, Any]], values: dict[str, Value]) -> int | N
     cap = values.get("max_steps")
     if cap is not None and isinstance(cap.value, int) and cap.value > 0:
         return cap.value
-    epochs, last = values.get("num_train_epochs"), records[-1]
-    if epochs is None or not isinstance(epochs.value, (int, float)) or not last.get("epoch"):
+    asked = values.get("num_train_epochs")
+    epochs = None if asked is None else number(asked.value)
+    step, done = number(records[-1]["step"]), number(records[-1].get("epoch"))
+    if not epochs or not step or not done:
         return None
-    return round(last["step"] / last["epoch"] * epochs.value)
+    return round(step / done * epochs)

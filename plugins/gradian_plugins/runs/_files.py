@@ -60,17 +60,18 @@ class Remarks:
             self.refuse("file_is_lfs_pointer", str(error))
             return None
         except OSError as error:
-            self._failed(f"{path} cannot be read: {error.strerror or error}.")
+            self.fail(f"{path} cannot be read: {error.strerror or error}.")
             return None
         try:
             return read(path)
         except InputError as error:
-            self._failed(str(error))
+            self.fail(str(error))
         except OSError as error:
-            self._failed(f"{path} cannot be read: {error.strerror or error}.")
+            self.fail(f"{path} cannot be read: {error.strerror or error}.")
         return None
 
-    def _failed(self, text: str) -> None:
+    def fail(self, text: str) -> None:
+        """Add what is wrong with a file."""
         self.failures += 1
         self.note(text)
 

@@ -19,6 +19,7 @@ NAMES: Mapping[str, str] = {
             "adam_epsilon",
             "bf16",
             "data_seed",
+            "deepspeed",
             "eval_on_start",
             "eval_steps",
             "eval_strategy",

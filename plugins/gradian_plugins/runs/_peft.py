@@ -85,7 +85,7 @@ def described_adapter(
     body = {"peft_type": "LORA", "base_model_name_or_path": base} | dict(raw)
     return AdapterInfo(
         path=path,
-        peft_type="LORA",
+        peft_type=str(body["peft_type"]),
         base_model=base if isinstance(base, str) and base else None,
         r=integer(number(body.get("r"))),
         lora_alpha=number(body.get("lora_alpha")),

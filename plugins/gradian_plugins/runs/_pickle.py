@@ -188,6 +188,7 @@ _LITERALS = frozenset(
 _EMPTY = {"EMPTY_LIST": list, "EMPTY_DICT": dict, "EMPTY_SET": set, "EMPTY_TUPLE": tuple}
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 _NOTHING = frozenset({"PROTO", "FRAME"})
+_MAKERS = frozenset({"copy_reg._reconstructor", "copyreg._reconstructor"})
 
 
 class _Machine:
@@ -318,6 +319,9 @@ class _Machine:
 
     def _call(self, function: Any, args: Any) -> None:
         name = function.name if isinstance(function, Inert) else type(function).__name__
+        if name in _MAKERS and isinstance(args, tuple) and args and isinstance(args[0], Inert):
+            # protocols 0 and 1 make objects by a function that is given the class
+            name, args = args[0].name, ()
         self.stack.append(Inert(name, args if isinstance(args, tuple) else ()))
 
     def _reduce(self, _: Any) -> None:

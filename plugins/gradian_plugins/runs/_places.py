@@ -49,11 +49,18 @@ class Places:
         if not self.given.is_dir():
             return ()
         folders = [self.given]
-        if self._is_checkpoint or self._is_adapter_only:
+        if self._is_checkpoint:
             folders.append(self.given.resolve().parent)
+        if self.borrowed is not None:
+            folders.append(self.borrowed)
         if self.checkpoints:
             folders.append(self.checkpoints[-1][1])
         return tuple(folders)
+
+    @property
+    def state_folders(self) -> tuple[Path, ...]:
+        """Where the trainer's state may lie; a checkpoint that was named has its own."""
+        return self.folders[:1] if self._is_checkpoint else self.folders
 
     def find(self, *names: str) -> Path | None:
         """Return the first of some files in the first folder that has one of them."""
@@ -70,6 +77,15 @@ class Places:
                 if matches := files_of(folder, pattern):
                     return matches
         return []
+
+    @cached_property
+    def borrowed(self) -> Path | None:
+        """The parent of an adapter's folder, if it holds the run that the adapter is from."""
+        if not self.given.is_dir() or self._is_checkpoint or not self._is_adapter_only:
+            return None
+        parent = self.given.resolve().parent
+        holds = any((parent / name).is_file() for name in (STATE, "training_args.bin"))
+        return parent if holds or self.checkpoints else None
 
     @cached_property
     def _is_checkpoint(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -72,7 +71,7 @@ def read_state(path: Path) -> State:
         If it is damaged, or its ``log_history`` is no list of objects.
     """
     state = json_value(path)
-    if isinstance(state, list):
+    if isinstance(state, list) and state:
         state = {"log_history": state}
     if not isinstance(state, dict):
         raise InputError(f"{path} is not a JSON object.")
@@ -116,9 +115,9 @@ def _values(state: Mapping[str, Any], log: TrainerLog) -> dict[str, Value]:
         {"per_device_train_batch_size": state.get("train_batch_size")}, name, "inferred"
     )
     values = {key: value for key, value in values.items() if value.value is not None}
-    closing = next((r for r in reversed(log.records) if "train_loss" in r), {})
+    closing: Mapping[str, Any] = next((r for r in reversed(log.records) if "train_loss" in r), {})
     values |= found({k: closing[k] for k in ("train_loss",) if k in closing}, name, "ran")
-    return values | _cap(log, state, name) | _whole_batch(log, closing, state, name)
+    return values | _cap(log, state, name)
 
 
 def _cap(log: TrainerLog, state: Mapping[str, Any], name: str) -> dict[str, Value]:
@@ -132,22 +131,3 @@ def _cap(log: TrainerLog, state: Mapping[str, Any], name: str) -> dict[str, Valu
         return {}
     origin = f"{name} (ended after {log.epoch:.2f} of {epochs:g} epochs)"
     return {"max_steps": Value(steps, origin, "inferred")}
-
-
-def _whole_batch(
-    log: TrainerLog, closing: Mapping[str, Any], state: Mapping[str, Any], name: str
-) -> dict[str, Value]:
-    """Return rows a second over steps a second, where a multiple of the batch is close."""
-    rate = number(closing.get("train_samples_per_second"))
-    runtime = number(closing.get("train_runtime"))
-    batch, steps = integer(state.get("train_batch_size")), log.max_steps
-    if not rate or not runtime or not batch or not steps or steps < 20:
-        return {}
-    rows = rate * runtime / steps
-    if not math.isfinite(rows):
-        return {}
-    whole = max(round(rows / batch), 1) * batch
-    if abs(rows - whole) > 0.05 * whole:
-        return {}
-    origin = f"{name} (rows a second over steps a second: {rows:.1f})"
-    return {"total_train_batch_size": Value(whole, origin, "inferred")}

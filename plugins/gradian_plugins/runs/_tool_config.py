@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -11,13 +12,15 @@ from gradian_core.errors import InputError
 from gradian_core.runs.artifact import Basis, Value
 from gradian_core.runs.evidence import found
 
-from ._files import Remarks, files_of
+from ._files import Remarks, files_of, head
 from ._yaml import YamlConfig, read_yaml
 
-__all__ = ["asked", "config_of", "defaults", "is_config", "yaml_files"]
+__all__ = ["asked", "config_of", "defaults", "has_config", "is_config", "yaml_files"]
 
 _SUFFIXES = frozenset({".yaml", ".yml"})
 _MOST_CONFIGS = 40
+_KEY = re.compile(r"^([A-Za-z_]\w{0,60}):", re.MULTILINE)
+_COMPONENT = re.compile(r"^ {1,20}_component_: *(\S{1,200})", re.MULTILINE)
 
 Test = Callable[[Mapping[str, Any]], bool]
 
@@ -32,11 +35,23 @@ def is_config(path: Path, test: Test) -> bool:
 
 @lru_cache(maxsize=16)
 def _values(path: Path, _size: int, _time: int) -> Mapping[str, Any]:
-    """Every reader asks the same file."""
+    """Return what a file holds; every reader asks the same file."""
     try:
         return read_yaml(path).values
-    except (InputError, OSError):
+    except InputError:
+        # a damaged config is still its tool's, whose reader then says what is wrong with it
+        text = head(path)
+        values: dict[str, Any] = dict.fromkeys(_KEY.findall(text))
+        if component := _COMPONENT.search(text):
+            values["component"] = {"_component_": component[1]}
+        return values
+    except OSError:
         return {}
+
+
+def has_config(path: Path, test: Test) -> bool:
+    """Return whether a path is or holds a config that passes a test, sound or damaged."""
+    return is_config(path, test) if path.is_file() else bool(yaml_files(path, test))
 
 
 def yaml_files(folder: Path, test: Test) -> list[Path]:
@@ -69,7 +84,7 @@ def config_of(
     return config
 
 
-def asked(config: YamlConfig, names: Mapping[str, str]) -> dict[str, Value]:
+def asked(config: YamlConfig, names: Mapping[str, str], basis: Basis = "asked") -> dict[str, Value]:
     """Return the settings of a config, each with its line.
 
     Parameters
@@ -79,6 +94,8 @@ def asked(config: YamlConfig, names: Mapping[str, str]) -> dict[str, Value]:
     names
         The tool's key, dotted where it is nested -> the normalised name. An empty key is null,
         which the tools read as absent.
+    basis
+        ``ran`` for a file that the tool wrote and not the user.
     """
     values: dict[str, Value] = {}
     for key, name in names.items():
@@ -87,7 +104,7 @@ def asked(config: YamlConfig, names: Mapping[str, str]) -> dict[str, Value]:
         for part in path:
             value = value.get(part) if isinstance(value, dict) else None
         if value is not None:
-            values |= found({name: value}, config.where(*path), "asked")
+            values |= found({name: value}, config.where(*path), basis)
     return values
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import yaml
 
@@ -167,9 +167,10 @@ class _Builder:
         self._add(closed.value, event, anchored=True)
 
     def _alias(self, event: yaml.AliasEvent) -> None:
-        if event.anchor not in self._anchors:
-            self._refuse(event, f"the alias {excerpt(str(event.anchor), 40)} stands for nothing")
-        value, size = self._anchors[event.anchor]
+        name = str(event.anchor)
+        if name not in self._anchors:
+            self._refuse(event, f"the alias {excerpt(name, 40)} stands for nothing")
+        value, size = self._anchors[name]
         self._grow(size, event)
         self._add(value, event, anchored=True)
 
@@ -238,9 +239,9 @@ class _Builder:
             self._refuse(event, f"more than {_MOST_NODES:,} values, aliases included")
 
     def _line(self, event: yaml.Event) -> int:
-        return int(event.start_mark.line) + self.first_line
+        return self.first_line + (event.start_mark.line if event.start_mark else 0)
 
-    def _refuse(self, event: yaml.Event, problem: str) -> None:
+    def _refuse(self, event: yaml.Event, problem: str) -> NoReturn:
         raise InputError(f"{self.name}:{self._line(event)}: {problem}.")
 
     def _note(self, text: str) -> None:

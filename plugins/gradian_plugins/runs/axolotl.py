@@ -15,7 +15,7 @@ from ._card import read_card
 from ._files import Remarks, head, integer, number
 from ._peft import described_adapter
 from ._places import Places
-from ._tool_config import asked, config_of, defaults
+from ._tool_config import asked, config_of, defaults, has_config
 from ._yaml import YamlConfig
 
 __all__ = ["AxolotlRunReader"]
@@ -63,7 +63,7 @@ class AxolotlRunReader:
         card = Places(path).find(_CARD)
         if card is not None and _MARK in head(card):
             return True
-        return config_of(path, _is_axolotl, Remarks()) is not None
+        return has_config(path, _is_axolotl)
 
     def read(self, path: Path) -> RunArtifact:
         """Read the config; that of the card, which axolotl itself wrote, comes first.
@@ -125,7 +125,7 @@ def _embedded(path: Path, remarks: Remarks) -> tuple[YamlConfig | None, Value | 
     if card is None:
         return None, None
     for problem in card.problems:
-        remarks.note(problem)
+        remarks.fail(problem)
     if card.axolotl is None:
         return None, None
     version, config = card.axolotl
@@ -179,9 +179,13 @@ def _derived(config: YamlConfig) -> dict[str, Value]:
         where = config.where(varlen) if varlen else f"{config.name} (no attention that allows it)"
         derived["packing_isolated"] = Value(varlen is not None, where)
     special = values.get("special_tokens")
-    for name in _SPECIAL if isinstance(special, dict) else ():
-        if special.get(name) is not None:
-            derived[name] = Value(special[name], config.where("special_tokens", name))
+    tokens = special if isinstance(special, dict) else {}
+    for name in _SPECIAL:
+        if tokens.get(name) is not None:
+            derived[name] = Value(tokens[name], config.where("special_tokens", name))
+    if (strategy := values.get("excess_length_strategy")) is not None:
+        rule = "cut_right" if strategy == "truncate" else str(strategy)
+        derived["overlong_rows"] = Value(rule, config.where("excess_length_strategy"))
     if values.get("rl"):
         derived["stage"] = Value(str(values["rl"]).lower(), config.where("rl"))
     elif values.get("pretraining_dataset"):

@@ -21,9 +21,9 @@ from gradian_core.runs.artifact import (
 from gradian_core.runs.evidence import settle
 
 from ._agreement import adapter_identity, compare_checkpoints
-from ._arguments import argument_values, stage_of, tool_of
+from ._arguments import argument_values, stage_of, stage_of_tags, tool_of
 from ._card import Card, card_log, card_values, is_card, read_card
-from ._events import EVENTS, event_arguments, event_log
+from ._events import EVENTS, read_event_run
 from ._fields import fitting_version
 from ._files import Remarks, head, json_object, text_of
 from ._peft import CONFIG, adapter_versions, read_peft
@@ -73,7 +73,7 @@ class HFRunReader:
             parts.take_file(path)
         else:
             parts.take_folder(Places(path))
-        parts.remarks.insist(parts.something, path)
+        parts.remarks.insist(parts.of_training or parts.adapter, path)
         return parts.artifact()
 
 
@@ -124,11 +124,9 @@ class _Parts:
         self.whole_model = False
 
     @property
-    def something(self) -> bool:
-        """Whether anything was read."""
-        return bool(
-            self.state or self.log or self.arguments or self.card or self.adapter or self.results
-        )
+    def of_training(self) -> bool:
+        """Whether anything was read that training wrote; an adapter alone tells nothing of it."""
+        return bool(self.state or self.log or self.arguments or self.card or self.results)
 
     def take_file(self, path: Path) -> None:
         """Read one file by itself."""
@@ -152,6 +150,8 @@ class _Parts:
 
     def take_folder(self, places: Places) -> None:
         """Read every file of a folder that is known."""
+        if places.borrowed is not None:
+            self.remarks.note(f"The adapter's parent {places.borrowed} was read as its run.")
         self._take_states(places)
         if config := _adapter_file(places):
             self._take_adapter(config)
@@ -168,7 +168,7 @@ class _Parts:
 
     def _take_states(self, places: Places) -> None:
         checkpoints = [folder for _, folder in places.checkpoints[-_MOST_CHECKPOINTS:]]
-        folders = dict.fromkeys((*places.folders, *checkpoints))
+        folders = dict.fromkeys((*places.state_folders, *checkpoints))
         identities: dict[str, dict[str, Any]] = {}
         read = 0
         for folder in folders:
@@ -204,11 +204,10 @@ class _Parts:
     def _take_events(self, paths: list[Path]) -> None:
         if not paths:
             return
-        if self.state is None:
-            self.log = event_log(paths, self.remarks)
+        events = read_event_run(paths, self.remarks)
+        self.log = events.log
         if not self.arguments:
-            source, arguments = event_arguments(paths, self.remarks)
-            self.arguments, self.arguments_source = arguments, source
+            self.arguments, self.arguments_source = events.arguments, events.source
 
     def _take_results(self, paths: list[Path]) -> None:
         for path in paths:
@@ -238,7 +237,7 @@ class _Parts:
         log = self._log(card_says)
         if log is not None:
             layers.append(_unrecorded(tool))
-        values, _ = settle([*layers, self._base()])
+        values, _ = settle([*layers, self._base(), self._stage()])
         self._refuse(values)
         if self.card is not None:
             for problem in self.card.problems:
@@ -253,7 +252,7 @@ class _Parts:
                 values=values,
                 versions=versions,
             )
-            if self.something
+            if self.of_training
             else None,
             adapter=self.adapter,
             log=log,
@@ -290,6 +289,12 @@ class _Parts:
             origin = f"{self.card.name} (base_model)"
             return {"base_model": Value(self.card.base_model, origin, "ran")}
         return {}
+
+    def _stage(self) -> dict[str, Value]:
+        stage = stage_of_tags(self.card.tags) if self.card else None
+        if self.card is None or stage is None:
+            return {}
+        return {"stage": Value(stage, f"{self.card.name} (tags)", "ran")}
 
     def _refuse(self, values: dict[str, Value]) -> None:
         if self.whole_model:

@@ -20,7 +20,7 @@ from ._files import Remarks, head, integer, json_lines, number
 from ._llamafactory_keys import DEFAULTS, NAMES
 from ._peft import described_adapter
 from ._places import Places, is_lfs_pointer
-from ._tool_config import asked, config_of, defaults
+from ._tool_config import asked, config_of, defaults, has_config
 from ._yaml import YamlConfig
 
 __all__ = ["LlamaFactoryRunReader"]
@@ -61,7 +61,7 @@ class LlamaFactoryRunReader:
             return _is_log(path)
         if Places(path).find(_LOG) is not None:
             return True
-        return config_of(path, _is_llamafactory, Remarks(), _PREFERRED) is not None
+        return has_config(path, _is_llamafactory)
 
     def read(self, path: Path) -> RunArtifact:
         """Read config and log.

@@ -9,6 +9,7 @@ from typing import Any
 
 from gradian_core.runs.artifact import (
     AdapterInfo,
+    Basis,
     RunArtifact,
     TrainerLog,
     TrainingConfig,
@@ -24,7 +25,7 @@ from ._mlx_text import is_mlx_text, mlx_log
 from ._optimisers import optimiser
 from ._peft import CONFIG, described_adapter
 from ._places import Places
-from ._tool_config import asked, config_of, defaults
+from ._tool_config import asked, config_of, defaults, has_config
 from ._yaml import YamlConfig
 
 __all__ = ["MlxRunReader"]
@@ -86,11 +87,7 @@ class MlxRunReader:
 
     def can_read(self, path: Path) -> bool:
         """Whether there is a config of mlx-lm's, or what it printed."""
-        return (
-            _json_config(path) is not None
-            or config_of(path, _is_mlx, Remarks()) is not None
-            or bool(_texts(path))
-        )
+        return _json_config(path) is not None or has_config(path, _is_mlx) or bool(_texts(path))
 
     def read(self, path: Path) -> RunArtifact:
         """Read config and log; the saved config holds every argument, a YAML one only some.
@@ -159,8 +156,10 @@ def _only_tests(config: YamlConfig) -> bool:
 
 
 def _values(config: YamlConfig) -> dict[str, Value]:
-    settings = asked(config, _NAMES)
-    values, _ = settle([settings, _derived(config), defaults("mlx-lm", _DEFAULTS)])
+    basis: Basis = "ran" if config.name.endswith(".json") else "asked"
+    values, _ = settle(
+        [_derived(config, basis), asked(config, _NAMES, basis), defaults("mlx-lm", _DEFAULTS)]
+    )
     # an iteration is a forward pass; so many of them make one step
     iters = integer(number(config.values.get("iters")))
     accumulation = values["gradient_accumulation_steps"].value
@@ -173,7 +172,7 @@ def _values(config: YamlConfig) -> dict[str, Value]:
     return values
 
 
-def _derived(config: YamlConfig) -> dict[str, Value]:
+def _derived(config: YamlConfig, basis: Basis) -> dict[str, Value]:
     """Return settings that take more than one key, or whose meaning is mlx-lm's own."""
     values = config.values
     derived: dict[str, Value] = {}
@@ -187,7 +186,8 @@ def _derived(config: YamlConfig) -> dict[str, Value]:
             derived["weight_decay"] = Value(decay, config.where("optimizer_config"))
     masked = coerce("packing", values.get("mask_prompt"))
     if isinstance(masked, bool):
-        derived["train_on_prompt"] = Value(not masked, f"{config.where('mask_prompt')} (mask_prompt)")
+        where = f"{config.where('mask_prompt')} (mask_prompt)"
+        derived["train_on_prompt"] = Value(not masked, where)
     schedule = values.get("lr_schedule")
     if isinstance(schedule, dict):
         where = config.where("lr_schedule")
@@ -196,7 +196,7 @@ def _derived(config: YamlConfig) -> dict[str, Value]:
         peak = schedule.get("arguments")
         if isinstance(peak, list) and peak and number(peak[0]) is not None:
             # the schedule's own arguments replace learning_rate
-            derived["learning_rate"] = Value(number(peak[0]), f"{where} (arguments)", "ran")
+            derived["learning_rate"] = Value(number(peak[0]), f"{where} (arguments)", basis)
     else:
         derived["lr_scheduler_type"] = Value(
             "constant", "default of mlx-lm (no lr_schedule)", "default"
@@ -231,10 +231,10 @@ def _adapter(config: YamlConfig, path: Path, values: Mapping[str, Value]) -> Ada
         "num_layers": values["num_layers"].value,
     }
     where = config.where("lora_parameters")
-    saved = config.name.endswith(".json")
-    return described_adapter(
-        path, raw, where, config.values.get("model"), "ran" if saved else "asked"
-    )
+    saved = _json_config(path)
+    folder = path if saved is None else saved.parent
+    basis: Basis = "asked" if saved is None else "ran"
+    return described_adapter(folder, raw, where, config.values.get("model"), basis)
 
 
 def _unknown(config: YamlConfig) -> tuple[UnknownKey, ...]:

@@ -20,7 +20,7 @@ from gradian_core.runs.settings import coerce
 from ._files import Remarks, files_of, head, integer, number, text_of
 from ._optimisers import optimiser
 from ._peft import described_adapter
-from ._tool_config import asked, config_of, defaults
+from ._tool_config import asked, config_of, defaults, has_config
 from ._yaml import YamlConfig
 
 __all__ = ["TorchtuneRunReader"]
@@ -78,9 +78,7 @@ class TorchtuneRunReader:
         """Whether there is a config of torchtune's components, or its text log."""
         if path.is_file() and path.suffix.lower() in (".txt", ".log"):
             return _is_log(path)
-        return bool(
-            config_of(path, _is_torchtune, Remarks(), _PREFERRED) or _logs_of(path)
-        )
+        return bool(has_config(path, _is_torchtune) or _logs_of(path))
 
     def read(self, path: Path) -> RunArtifact:
         """Read config and log.
@@ -96,7 +94,9 @@ class TorchtuneRunReader:
         remarks.insist(config or log, path)
         adapter = _adapter(config, path) if config else None
         if config is not None and adapter is None:
-            text = f"{config.where('model')}: the model has no LoRA layers, so all of it is trained."
+            text = (
+                f"{config.where('model')}: the model has no LoRA layers, so all of it is trained."
+            )
             remarks.refuse("not_a_lora_run", text)
         values = _values(config, adapter is not None, remarks) if config else {}
         return RunArtifact(
@@ -124,9 +124,8 @@ def _component(config: YamlConfig, section: str) -> str:
 
 
 def _values(config: YamlConfig, lora: bool, remarks: Remarks) -> dict[str, Value]:
-    values, _ = settle(
-        [_nulls(config), asked(config, _NAMES), _derived(config, lora), defaults("torchtune", _DEFAULTS)]
-    )
+    own = [_nulls(config), asked(config, _NAMES), _derived(config, lora)]
+    values, _ = settle([*own, defaults("torchtune", _DEFAULTS)])
     stage = next((s for s in _STAGES if s in _component(config, "loss").lower()), None)
     if stage is not None:
         where = config.where("loss", "_component_")
