@@ -85,7 +85,7 @@ def lora(adapter: AdapterInfo | None) -> Lora:
     assert alpha is not None
     rslora = adapter.raw.get("use_rslora") is True
     ranks, alphas = (_pattern(adapter, key) for key in ("rank_pattern", "alpha_pattern"))
-    pairs = [(r, alpha)]
+    pairs: list[tuple[float, float]] = [(r, alpha)]
     # a pattern in one table meets the plain value of the other, or the same module's pattern
     pairs += [(rank, alphas.get(module, alpha)) for module, rank in ranks.items()]
     pairs += [(ranks.get(module, r), value) for module, value in alphas.items()]

@@ -8,8 +8,8 @@ __all__ = ["base_name", "billions", "is_local"]
 
 _LOCAL = re.compile(r"^(?:[./~\\]|[a-zA-Z]:)|\\|/.*/")
 _CACHED = re.compile(r"models--[^/\\]+?--([^/\\]+)(?:[/\\]|$)")
-_EXPERTS = re.compile(r"(?<![a-z0-9.])(\d+)x(\d+(?:\.\d+)?)b(?![a-z0-9])")
-_SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)(b|m)(?![a-z0-9])")
+_EXPERTS = re.compile(r"(?<![a-z0-9.])(\d{1,4})x(\d{1,4}(?:\.\d{1,4})?)b(?![a-z0-9])")
+_SIZE = re.compile(r"(?<![a-z0-9.])(\d{1,6}(?:\.\d{1,4})?)(b|m)(?![a-z0-9])")
 
 
 def base_name(name: str) -> str:

@@ -10,6 +10,7 @@ from gradian_core.runs.artifact import TrainingConfig
 
 __all__ = [
     "by_default",
+    "count",
     "flag",
     "known",
     "number",
@@ -37,6 +38,12 @@ def number(training: TrainingConfig | None, name: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return None if math.isnan(value) else float(value)
+
+
+def count(training: TrainingConfig | None, name: str) -> int | None:
+    """Return a setting as a positive whole number, None for anything else (-1 means no cap)."""
+    value = number(training, name)
+    return int(value) if value is not None and 1 <= value < math.inf else None
 
 
 def flag(training: TrainingConfig | None, name: str) -> bool | None:
@@ -96,7 +103,7 @@ def version(training: TrainingConfig, package: str) -> tuple[int, ...] | None:
     name = found.value if found is not None else None
     if name is None and training.tool == package:
         name = training.version
-    match = re.match(r"v?(\d+(?:\.\d+)*)", str(name or ""))
+    match = re.match(r"v?(\d{1,8}(?:\.\d{1,8}){0,5})", str(name or ""))
     return tuple(int(part) for part in match[1].split(".")) if match else None
 
 

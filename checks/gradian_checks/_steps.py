@@ -7,11 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradian_checks._read import flag, number
+from gradian_checks._read import count, flag, number
 from gradian_core.audit.facts import ExampleFacts, LogFacts
 from gradian_core.runs.artifact import TrainingConfig
 
-__all__ = ["Batch", "effective_batch", "epochs", "planned_steps", "row_count", "warmup_steps"]
+__all__ = [
+    "Batch",
+    "effective_batch",
+    "epochs",
+    "knows_its_end",
+    "planned_steps",
+    "row_count",
+    "warmup_steps",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,25 +47,30 @@ def effective_batch(training: TrainingConfig | None, log: LogFacts | None) -> Ba
     Where the number of devices is not recorded it is worked out from the throughput that
     transformers writes into the closing record: samples per second over steps per second.
     """
-    total = number(training, "total_train_batch_size")
-    if total and total >= 1:
-        return Batch(int(total), f"{int(total)} in all")
-    device = number(training, "per_device_train_batch_size")
-    accumulation = number(training, "gradient_accumulation_steps")
-    world = number(training, "world_size")
+    total = count(training, "total_train_batch_size")
+    if total:
+        return Batch(total, f"{total} in all")
+    device = count(training, "per_device_train_batch_size")
+    accumulation = count(training, "gradient_accumulation_steps")
+    devices = count(training, "world_size")
     measured = _throughput_batch(log)
-    if not device or device < 1:
-        return None if measured is None else _measured(measured)
-    if accumulation is None:
+    if device is None or accumulation is None:
         # the log alone cannot tell devices from accumulation, but it knows their product
-        return None if measured is None else _measured(measured)
-    one = int(device) * max(int(accumulation), 1)
-    if not world and measured is not None:
-        world = max(round(measured / one), 1)
-    devices = max(int(world or 1), 1)
-    parts = f"{int(device)} a device x {max(int(accumulation), 1)} accumulated"
-    parts += f" x {devices} device{'s' if devices > 1 else ''}" if world else ", one device assumed"
-    return Batch(one * devices, parts, lower_bound=not world)
+        if measured is None:
+            return None
+        return Batch(max(round(measured), 1), f"{measured:.1f} by the logged throughput")
+    parts = f"{device} a device x {accumulation} accumulated"
+    if devices is None and measured is not None:
+        devices = max(round(measured / (device * accumulation)), 1)
+    if devices is None:
+        return Batch(device * accumulation, f"{parts}, one device assumed", lower_bound=True)
+    parts += f" x {devices} device{'s' if devices > 1 else ''}"
+    return Batch(device * accumulation * devices, parts)
+
+
+def knows_its_end(log: LogFacts) -> bool:
+    """Whether a log tells how far the run went; printed logs and results tables may be pieces."""
+    return bool(log.max_steps or log.finished or log.epochs_done or log.extra)
 
 
 def row_count(examples: ExampleFacts | None, log: LogFacts | None = None) -> int | None:
@@ -89,12 +102,12 @@ def epochs(
     logged = None if log is None else _logged_epochs(log)
     if logged is not None and not _ran_all(training, log, logged):
         return logged, "the log"
-    cap = number(training, "max_steps")
-    if cap is not None and cap > 0:
+    cap = count(training, "max_steps")
+    if cap:
         batch = effective_batch(training, log)
         if batch is None or not rows:
             return None
-        return cap * batch.size / rows, f"max_steps={int(cap)} over {rows} rows"
+        return cap * batch.size / rows, f"max_steps={cap} over {rows} rows"
     asked = number(training, "num_train_epochs")
     if asked is None or not asked > 0 or not math.isfinite(asked):
         return None
@@ -107,12 +120,13 @@ def planned_steps(
     """Return the optimiser steps of the whole plan, None if they cannot be worked out."""
     if log is not None and log.max_steps:
         return log.max_steps
-    cap = number(training, "max_steps")
-    if cap is not None and cap > 0:
-        return int(cap)
+    if cap := count(training, "max_steps"):
+        return cap
     asked = number(training, "num_train_epochs")
     batch = effective_batch(training, log)
-    if not asked or batch is None or batch.lower_bound or not rows or flag(training, "packing"):
+    if batch is None or batch.lower_bound or not rows or flag(training, "packing"):
+        return None
+    if asked is None or not 0 < asked < math.inf:
         return None
     return math.ceil(math.ceil(rows / batch.size) * asked)
 
@@ -128,7 +142,7 @@ def warmup_steps(training: TrainingConfig | None, total: int | None) -> float | 
     share = steps or ratio
     if share is None:
         return steps
-    return math.ceil(share * total) if total and share > 0 else share
+    return math.ceil(share * total) if total and 0 < share < math.inf else share
 
 
 def _logged_epochs(log: LogFacts) -> float | None:
@@ -152,14 +166,10 @@ def _ran_all(training: TrainingConfig | None, log: LogFacts | None, logged: floa
     if log is not None and log.global_step and log.max_steps and log.global_step < log.max_steps:
         return False
     found = None if training is None else training.values.get("num_train_epochs")
-    asked, cap = number(training, "num_train_epochs"), number(training, "max_steps")
-    if found is None or found.basis != "ran" or asked is None or (cap is not None and cap > 0):
+    asked = number(training, "num_train_epochs")
+    if found is None or found.basis != "ran" or asked is None or count(training, "max_steps"):
         return False
     return 0.5 * asked <= logged <= asked
-
-
-def _measured(size: float) -> Batch:
-    return Batch(max(round(size), 1), f"{size:.1f} by the logged throughput")
 
 
 def _throughput_batch(log: LogFacts | None) -> float | None:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from gradian_checks._families import Family, family
 from gradian_core.runs.artifact import AdapterInfo
 
-__all__ = ["Targets", "matches", "named_targets", "targets"]
+__all__ = ["ALL_LINEAR", "Targets", "matches", "named_targets", "targets"]
 
-_ALL = frozenset({"all-linear", "all", "all_linear"})
+ALL_LINEAR = frozenset({"all-linear", "all", "all_linear"})
+"""Words for all linear layers of the model's blocks."""
 _ATTENTION = frozenset(
     [
         "q_proj",
@@ -107,7 +108,7 @@ def named_targets(adapter: AdapterInfo) -> tuple[str, ...] | str | None:
     """Return the targets as a sorted tuple of names, a regular expression, or None."""
     given = adapter.raw.get("target_modules")
     if isinstance(given, str):
-        return given if re.search(r"[^\w.\-]", given) or given in _ALL else (given,)
+        return given if re.search(r"[^\w.\-]", given) or given in ALL_LINEAR else (given,)
     if isinstance(given, Iterable):
         names = tuple(sorted(name for name in given if isinstance(name, str)))
         return names or None
@@ -119,8 +120,8 @@ def targets(adapter: AdapterInfo) -> Targets:
     given = named_targets(adapter)
     model = family(adapter.base_model)
     if isinstance(given, str):
-        return Targets(everything=True) if given in _ALL else _expression(given)
-    if given is not None and any(name in _ALL for name in given):
+        return Targets(everything=True) if given in ALL_LINEAR else _expression(given)
+    if given is not None and any(name in ALL_LINEAR for name in given):
         return Targets(everything=True)
     excluded = adapter.raw.get("exclude_modules")
     names = tuple(name for name in given or () if not _excluded(name, excluded))

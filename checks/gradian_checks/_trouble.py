@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gradian_checks._read import number
+from gradian_checks._read import count
 from gradian_checks._series import longest_run, median_of_three, runs, trailing
 from gradian_core.audit.facts import LogFacts, NotAssessed
 from gradian_core.runs.artifact import TrainingConfig
@@ -93,8 +93,8 @@ def norms(log: LogFacts, least: int) -> tuple[NDArray[np.float64], NDArray[np.fl
     """
     finite = np.isfinite(log.grad_norm)
     if finite.sum() < least:
-        count = int(finite.sum())
-        raise NotAssessed(f"The log has {count or 'no'} gradient norms; {least} are needed.")
+        logged = int(finite.sum())
+        raise NotAssessed(f"The log has {logged or 'no'} gradient norms; {least} are needed.")
     return log.step[finite], log.grad_norm[finite]
 
 
@@ -103,7 +103,8 @@ def dead_records(log: LogFacts) -> NDArray[np.bool_]:
 
     transformers hides NaN losses (``logging_nan_inf_filter``): a dead run then reads so.
     """
-    return (log.loss == 0.0) & (log.grad_bad | (log.grad_norm == 0.0))
+    dead: NDArray[np.bool_] = (log.loss == 0.0) & (log.grad_bad | (log.grad_norm == 0.0))
+    return dead
 
 
 def silent_norms(log: LogFacts) -> int:
@@ -158,8 +159,7 @@ def loss_scale(log: LogFacts, training: TrainingConfig | None) -> LossScale | No
     settled = float(np.median(ratio[len(ratio) // 2 :]))
     if not (settled > _SCALE or ratio.max() < 1 / _SCALE):
         return None
-    accumulation = number(training, "gradient_accumulation_steps")
-    return LossScale(settled, len(ratio), None if accumulation is None else int(accumulation))
+    return LossScale(settled, len(ratio), count(training, "gradient_accumulation_steps"))
 
 
 def scale_is_right(log: LogFacts) -> bool:
@@ -179,7 +179,8 @@ def _ratios(log: LogFacts) -> NDArray[np.float64]:
     place = np.searchsorted(steps, at, side="right") - 1
     gap = np.median(np.diff(steps)) if len(steps) > 1 else 0.0
     usable = (place >= 0) & (at - steps[place.clip(min=0)] <= gap)
-    return loss[place[usable]] / value[usable]
+    ratio: NDArray[np.float64] = loss[place[usable]] / value[usable]
+    return ratio
 
 
 def broke_down(log: LogFacts | None) -> bool:

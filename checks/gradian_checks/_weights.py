@@ -23,7 +23,7 @@ __all__ = ["Tensor", "Weights", "adapter_weights"]
 _FILE = "adapter_model.safetensors"
 _HEADER_LIMIT = 100 << 20
 _LFS = b"version https://git-lfs"
-_TYPES = {
+_TYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
     "F32": np.dtype("<f4"),
     "F16": np.dtype("<f2"),
@@ -54,7 +54,7 @@ class Weights:
     file_size: int
     tensors: Mapping[str, Tensor]
 
-    def read(self, name: str) -> NDArray[np.floating[Any]] | None:
+    def read(self, name: str) -> NDArray[np.float32 | np.float64] | None:
         """Return a tensor as a flat array of float32 or wider, None for other types."""
         tensor = self.tensors[name]
         kind = _TYPES.get(tensor.dtype)
@@ -62,10 +62,10 @@ class Weights:
             return None
         if tensor.end - tensor.start != tensor.size * kind.itemsize or tensor.end > self.file_size:
             raise NotAssessed(f"{self.path} is damaged: {name} does not fit in the file.")
-        values = np.fromfile(self.path, kind, count=tensor.size, offset=tensor.start)
+        values: NDArray[Any] = np.fromfile(self.path, kind, count=tensor.size, offset=tensor.start)
         if tensor.dtype == "BF16":
             # bfloat16 is the upper half of a float32
-            return (values.astype(np.uint32) << 16).view(np.float32)
+            values = (values.astype(np.uint32) << 16).view(np.float32)
         return values.astype(np.float32) if tensor.dtype == "F16" else values
 
 

@@ -127,8 +127,8 @@ class _Columns:
         sizes = np.array(self.sizes, np.int32).reshape(-1, 3).T.copy()
         kinds = np.array(self.kinds, np.uint16).reshape(-1, 3).T.copy()
         turns = sizes[2].clip(max=np.iinfo(np.int16).max).astype(np.int16)
-        called = kinds[2].astype(np.bool_)
-        for column in (hashes, sizes, kinds, turns, called):
+        shapes, called = kinds[1].astype(np.uint8), kinds[2].astype(np.bool_)
+        for column in (hashes, sizes, kinds, turns, shapes, called):
             column.setflags(write=False)
         return ExampleFacts(
             rows=dataset,
@@ -138,7 +138,7 @@ class _Columns:
             answer=hashes[2],
             asked=hashes[3],
             styles=kinds[0],
-            shapes=kinds[1].astype(np.uint8),
+            shapes=shapes,
             shape_names=tuple(self.shapes),
             roles=dict(self.roles.most_common()),
             prompt_chars=sizes[0],

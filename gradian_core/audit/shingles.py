@@ -1,36 +1,25 @@
-"""Rows as sets of word triples, without what all rows share.
+"""Rows as sets of word triples, without what many rows share.
 
-Instructions, system prompts and other boilerplate would make every two rows alike. What starts
-or ends the prompt, or the answer, of half the rows is therefore left out, and so are system
-turns.
+Instructions and other templates would make every two rows of a task alike. Words with which the
+prompt, or the answer, of a tenth of the rows starts or ends are therefore left out, and so are
+system turns. A text that more than a tenth of the rows repeat counts as a template, too.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradian_core.audit.hashing import fold
+from gradian_core.audit.templates import PARTS, Hashes, Templates, Words, find_templates
 from gradian_core.data.example import Example
 
 __all__ = ["Shingles", "shingle"]
 
-Hashes = NDArray[np.uint64]
-
 _BATCH = 2048
-_BOILERPLATE_SAMPLE = 2000
-_LONGEST_BOILERPLATE = 400
-_PARTS = 2
-# Scripts that are written without spaces: each letter counts as a word.
-_UNSPACED = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
-    r"|[^\s\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+"
-)
 _MULTIPLIERS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
 
 
@@ -62,89 +51,30 @@ class Shingles:
         return Shingles(self.hashes[places], offsets.astype(np.uint64))
 
 
-def shingle(examples: Iterable[Example]) -> Shingles:
-    """Return the word triples of the varying part of each row; read once, as a stream."""
-    stream = iter(examples)
-    head = list(islice(stream, _BOILERPLATE_SAMPLE))
-    first = _Words.of(head)
-    boilerplate = [_boilerplate(first, part) for part in range(_PARTS)]
+def shingle(examples: Iterable[Example], sample: Sequence[Example]) -> Shingles:
+    """Return the word triples of the varying part of each row.
+
+    Parameters
+    ----------
+    examples
+        The rows; read once, as a stream.
+    sample
+        Different rows from all over the data set, in which templates are looked for.
+    """
+    templates = find_templates(Words.of(sample))
     hashes: list[Hashes] = []
     sizes: list[NDArray[np.int64]] = []
-    for words in chain([first], _batches(stream)):
-        flat, counts = _triples(words, boilerplate)
+    stream = iter(examples)
+    while batch := list(islice(stream, _BATCH)):
+        flat, counts = _triples(Words.of(batch), templates)
         hashes.append(flat)
         sizes.append(counts)
     offsets = np.concatenate(([0], np.cumsum(np.concatenate(sizes)))).astype(np.uint64)
     return Shingles(np.concatenate(hashes), offsets)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Words:
-    """Word hashes of the parts of rows: prompt, answer, prompt, answer, …."""
-
-    hashes: Hashes
-    offsets: NDArray[np.int64]
-
-    @staticmethod
-    def of(examples: Sequence[Example]) -> _Words:
-        from rensa import RMinHash  # type: ignore[import-untyped]
-
-        parts = [words for example in examples for words in _words(example)]
-        hashed = RMinHash.hash_token_sets(parts)
-        sizes = np.fromiter(map(len, hashed), np.int64, len(hashed))
-        flat = np.fromiter(chain.from_iterable(hashed), np.uint64, int(sizes.sum()))
-        return _Words(flat, np.concatenate(([0], np.cumsum(sizes))))
-
-
-def _batches(stream: Iterator[Example]) -> Iterator[_Words]:
-    while batch := list(islice(stream, _BATCH)):
-        yield _Words.of(batch)
-
-
-def _words(example: Example) -> tuple[list[str], list[str]]:
-    if example.text is not None:
-        return _split(example.text), []
-    prompt = [turn.content for turn in example.prompt if turn.role != "system"]
-    return _split("\n".join(prompt)), _split(example.answer or "")
-
-
-def _split(text: str) -> list[str]:
-    text = fold(text).lower()
-    return text.split() if text.isascii() else _UNSPACED.findall(text)
-
-
-def _boilerplate(words: _Words, part: int) -> tuple[Hashes, Hashes]:
-    """Return the words with which at least half the rows start, and end, this part."""
-    starts, ends = words.offsets[:-1][part::_PARTS], words.offsets[1:][part::_PARTS]
-    return _common(words.hashes, starts, ends, 1), _common(words.hashes, ends - 1, starts - 1, -1)
-
-
-def _common(hashes: Hashes, first: NDArray[np.int64], stop: NDArray[np.int64], step: int) -> Hashes:
-    found: list[np.uint64] = []
-    need = max(2, (len(first) + 1) // 2)
-    places, stop = first.copy(), stop.copy()
-    while len(found) < _LONGEST_BOILERPLATE:
-        inside = places != stop
-        places, stop = places[inside], stop[inside]
-        if len(places) < need:
-            break
-        values, counts = np.unique(hashes[places], return_counts=True)
-        best = int(counts.argmax())
-        if counts[best] < need:
-            break
-        same = hashes[places] == values[best]
-        places, stop = places[same] + step, stop[same]
-        found.append(values[best])
-    return np.array(found, np.uint64)
-
-
-def _triples(
-    words: _Words, boilerplate: Sequence[tuple[Hashes, Hashes]]
-) -> tuple[Hashes, NDArray[np.int64]]:
-    starts, ends = words.offsets[:-1].copy(), words.offsets[1:].copy()
-    for part, (head, tail) in enumerate(boilerplate):
-        _strip(words.hashes, starts[part::_PARTS], ends[part::_PARTS], head, 1)
-        _strip(words.hashes, starts[part::_PARTS], ends[part::_PARTS], tail, -1)
+def _triples(words: Words, templates: Templates) -> tuple[Hashes, NDArray[np.int64]]:
+    starts, ends = words.without(templates)
     lengths = ends - starts
     # A part of one or two words is one shingle.
     counts = np.where(lengths > 0, np.maximum(lengths - 2, 1), 0)
@@ -155,25 +85,7 @@ def _triples(
     for distance, multiplier in enumerate(_MULTIPLIERS):
         value = words.hashes[np.minimum(places + distance, last)] + np.uint64(distance)
         mixed ^= _mix(value * multiplier)
-    return mixed, counts.reshape(-1, _PARTS).sum(axis=1)
-
-
-def _strip(
-    hashes: Hashes,
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    common: Hashes,
-    step: int,
-) -> None:
-    """Move the starts, or the ends for a step of -1, past what is common; in place."""
-    edge = starts if step == 1 else ends
-    alive = np.ones(len(starts), np.bool_)
-    for value in common:
-        alive &= starts < ends
-        at = np.flatnonzero(alive)
-        places = edge[at] if step == 1 else edge[at] - 1
-        alive[at] = hashes[places] == value
-        edge[alive] += step
+    return mixed, counts.reshape(-1, PARTS).sum(axis=1)
 
 
 def _mix(values: Hashes) -> Hashes:

@@ -30,6 +30,8 @@ LARGEST = 250_000
 
 _PERMUTATIONS, _BANDS, _SEED = 128, 16, 1
 _ALL_PAIRS = 32
+_SAMPLE = 2000
+"""Rows in which templates are looked for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +80,8 @@ def near_duplicate_pairs(examples: ExampleFacts, other: ExampleFacts | None = No
     """
     sets = [examples] if other is None else [examples, other]
     picked = [_picked(facts) for facts in sets]
-    shingles = shingle(chain.from_iterable(map(_rows, sets, picked)))
+    sample = list(chain.from_iterable(map(_sample, sets, picked)))
+    shingles = shingle(chain.from_iterable(map(_rows, sets, picked)), sample)
     border = len(picked[0])
     sizes = np.diff(shingles.offsets)
     known = np.concatenate([facts.content[rows] for facts, rows in zip(sets, picked, strict=True)])
@@ -113,6 +116,13 @@ def _rows(facts: ExampleFacts, picked: NDArray[np.int64]) -> Iterator[Example]:
     wanted = np.zeros(len(facts), np.bool_)
     wanted[picked] = True
     return (example for example, keep in zip(facts.rows, wanted, strict=True) if keep)
+
+
+def _sample(facts: ExampleFacts, picked: NDArray[np.int64]) -> Iterator[Example]:
+    # Copies of one row would make a template of it.
+    distinct = picked[np.sort(np.unique(facts.content[picked], return_index=True)[1])]
+    spread = np.linspace(0, len(distinct) - 1, min(len(distinct), _SAMPLE)).astype(np.int64)
+    return (facts.rows[int(place)] for place in distinct[spread])
 
 
 def _candidates(shingles: Shingles, wanted: NDArray[np.int64]) -> set[tuple[int, int]]:

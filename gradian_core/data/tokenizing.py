@@ -126,7 +126,8 @@ class RowTokenizer:
             # A token that prompt and answer share is a target, since it holds a part of the
             # answer; but an added token that swallows white space after it belongs to the prompt.
             shared = inside & (starts < start)
-            inside[shared] = ~np.isin(ids[shared], self._added_ids)
+            if shared.any():
+                inside[shared] = ~np.isin(ids[shared], self._added_ids)
             mask |= inside
         return mask
 

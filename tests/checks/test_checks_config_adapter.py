@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
+
 from gradian_checks._families import family
 from gradian_checks.config.adapter_weights_dead import adapter_weights_dead
 from gradian_checks.config.attention_only_targets import attention_only_targets
@@ -18,8 +20,6 @@ from gradian_checks.config.high_lora_dropout import high_lora_dropout
 from gradian_checks.config.not_a_lora_run import not_a_lora_run
 from gradian_checks.config.target_modules_unmatched import target_modules_unmatched
 from gradian_checks.config.tied_embeddings_trained import tied_embeddings_trained
-from safetensors.numpy import save_file
-
 from gradian_core.audit.facts import NotAssessed
 from gradian_core.audit.samples import adapter, rows, tokenizer, tokens, training
 from gradian_core.findings import Severity
@@ -497,6 +497,8 @@ def test_one_unmatched_of_many_is_low() -> None:
         ["q_proj", "v_proj", "lm_head", "embed_tokens"],
         ["self_attn.q_proj"],
         ["model.layers.3.mlp.down_proj"],
+        "all-linear",
+        ["all-linear"],
         None,
     ],
 )

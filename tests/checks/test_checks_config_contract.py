@@ -8,8 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from gradian_checks import config, dynamics
 
+from gradian_checks import config, dynamics
 from gradian_core.check import Check
 from gradian_core.specs import CheckSpec
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from gradian_checks._names import billions
 from gradian_checks._read import short
 from gradian_checks.config.lr_too_high import lr_too_high
 from gradian_checks.config.lr_too_low import lr_too_low
-from hypothesis import given
-from hypothesis import strategies as st
-
 from gradian_core.audit.facts import NotAssessed
 from gradian_core.audit.samples import adapter, log, training
 from gradian_core.findings import Severity

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+
 from gradian_checks._steps import effective_batch, epochs, planned_steps, row_count, warmup_steps
 from gradian_checks.config.fp16_precision import fp16_precision
 from gradian_checks.config.grad_clip_disabled import grad_clip_disabled
@@ -25,7 +26,6 @@ from gradian_checks.config.seed_unset import seed_unset
 from gradian_checks.config.small_effective_batch import small_effective_batch
 from gradian_checks.config.undertrained import undertrained
 from gradian_checks.config.warmup_exceeds_training import warmup_exceeds_training
-
 from gradian_core.audit.facts import NotAssessed
 from gradian_core.audit.samples import adapter, chat_rows, log, rows, tokenizer, tokens, training
 from gradian_core.findings import Severity
@@ -416,7 +416,7 @@ def test_missing_pad_becomes_eos() -> None:
 
 
 def test_pad_of_the_config_wins() -> None:
-    given = training("axolotl", pad_token="<|endoftext|>")  # noqa: S106
+    given = training("axolotl", pad_token="<|endoftext|>")
     assert level(pad_equals_eos, training=given, tokenizer=tokenizer(pad="<|im_end|>")) is None
 
 
@@ -443,12 +443,19 @@ def test_pad_and_eos_by_family(model: str, pad: str, severity) -> None:
 
 def test_pad_of_a_script() -> None:
     given = training(
-        pad_token="tokenizer.eos_token",  # noqa: S106
+        pad_token="tokenizer.eos_token",
         collator="DataCollatorForLanguageModeling",
     )
     assert level(pad_equals_eos, training=given) is HIGH
     with pytest.raises(NotAssessed):
         one(pad_equals_eos, training=training("trl", "0.15.0"))
+
+
+@pytest.mark.parametrize("tool", ["transformers", "trl", "house-trainer"])
+def test_unknown_masking_of_padding_is_not_judged(tool: str) -> None:
+    same = tokenizer(eos="<|im_end|>", pad="<|im_end|>")
+    with pytest.raises(NotAssessed, match="not known how"):
+        one(pad_equals_eos, training=training(tool), tokenizer=same)
 
 
 # --- seed_unset
@@ -680,8 +687,17 @@ def test_undertrained_while_falling() -> None:
 def test_falling_needs_ten_losses() -> None:
     given = training(num_train_epochs=Value(1.0, "README.md", "ran"))
     table = log([0.19, 0.11, 0.07, 0.02], steps=[100, 200, 300, 400], epochs=0.84)
-    table = dataclasses.replace(table, global_step=None, max_steps=None)
-    assert level(undertrained, training=given, log=table) is None
+    assert level(undertrained, training=given, log=dataclasses.replace(table, epochs_done=1.0)) is (
+        None
+    )
+    single = log([9.07], steps=[500], epochs=2.5, global_step=600)
+    assert level(undertrained, training=given, log=single) is None
+
+
+def test_a_piece_of_a_log_is_not_judged() -> None:
+    piece = dataclasses.replace(log([14577.9, 0.0], epochs=0.04), global_step=None, max_steps=None)
+    with pytest.raises(NotAssessed, match="piece"):
+        one(undertrained, training=training(), log=piece)
 
 
 def test_less_than_an_epoch() -> None:

@@ -33,6 +33,12 @@ def test_core_is_the_documented_list_and_further_is_apart() -> None:
     assert len(data.CORE) == 16
     assert len(data.FURTHER) == 8
     assert len({spec.name for spec in SPECS}) == 24
+    assert sum(spec.core for spec in SPECS) == 16
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
+def test_declared_needs_are_the_functions(spec: CheckSpec) -> None:
+    assert spec.needs == load(spec).needs
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
@@ -102,10 +108,8 @@ def test_one_row_crashes_nothing() -> None:
     for spec in SPECS:
         found = load(spec)
         given = {name: facts[name] for name in (*found.needs, *found.wants)}
-        try:
+        with contextlib.suppress(NotAssessed):
             list(found(**given))
-        except NotAssessed as reason:
-            assert str(reason).endswith(".")
 
 
 class Counting:
@@ -128,20 +132,25 @@ class Counting:
             yield row
 
 
+MANY = samples.chat_rows(12_000)
 ALL_TEXT = {"data.near_duplicates", "data.train_eval_contamination"}
 
 
+def reads_rows(spec: CheckSpec) -> bool:
+    found = load(spec)
+    return "examples" in (*found.needs, *found.wants)
+
+
 @pytest.mark.parametrize(
-    "spec", [spec for spec in SPECS if spec.name not in ALL_TEXT], ids=lambda spec: spec.name
+    "spec",
+    [spec for spec in SPECS if reads_rows(spec) and spec.name not in ALL_TEXT],
+    ids=lambda spec: spec.name,
 )
 def test_text_is_read_for_candidates_and_samples_only(spec: CheckSpec) -> None:
     found = load(spec)
-    if "examples" not in (*found.needs, *found.wants):
-        pytest.skip("reads no rows")
-    examples = samples.chat_rows(6000)
-    counting = Counting(examples.rows)
+    counting = Counting(MANY.rows)
     facts = {
-        "examples": replace(examples, rows=counting),
+        "examples": replace(MANY, rows=counting),
         "tokenizer": samples.tokenizer(),
         "tokens": samples.tokens(n=3),
         "training": samples.training("trl", "1.0.0"),

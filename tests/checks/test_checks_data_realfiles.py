@@ -80,7 +80,7 @@ def answers(name: str) -> dict[str, list[str]]:
         "tokens": collect_tokens(dataset, made),
     }
     given = {}
-    for short, _ in data.CORE + data.FURTHER:
+    for short, _, _ in data.CORE + data.FURTHER:
         check: Check = getattr(importlib.import_module(f"gradian_checks.data.{short}"), short)
         if not set(check.needs) <= facts.keys():
             continue

@@ -223,6 +223,17 @@ def test_the_question_is_everything_before_the_last_answer() -> None:
     )
 
 
+def test_many_questions_are_sampled_and_scaled_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = rows(items=conflicts(40, 400))
+    [whole] = conflicting_answers(examples=made)
+    monkeypatch.setattr("gradian_checks.data.conflicting_answers.MOST_ROWS", 20)
+    [part] = conflicting_answers(examples=made)
+    assert part.severity == whole.severity == "high"
+    assert part.evidence["rows"] == whole.evidence["rows"] == 80
+    assert part.title.startswith("About 40 questions")
+    assert len(part.example_ids) == 20
+
+
 def test_stock_answer_against_long_ones_is_a_conflict() -> None:
     stock = "Our desk does not deal with such matters on any day of the year, sorry to say. " * 4
     made: list[Row] = list(items(60))
@@ -428,10 +439,14 @@ def test_json_beside_prose_for_one_task_only() -> None:
     assert verdict(format_inconsistency, task("Extract the order.", 30, 60)) == "low"
     apart = [*task("Extract the order as JSON.", 30, 30), *task("Count the orders.", 0, 30)]
     assert verdict(format_inconsistency, apart) is None
-    asked = [pair(f"Give me JSON for {i}", f'{{"n": {i}}}') for i in range(30)]
+    asked = [pair(f"What is {i} in JSON?", f'{{"n": {i}}}') for i in range(30)]
     assert verdict(format_inconsistency, [*items(60), *asked]) is None
-    stray = [pair(f"How many in {i}?", f'{{"n": {i}}}') for i in range(30)]
+    other = [pair(f"Book a table for {i}", f'{{"n": {i}}}') for i in range(30)]
+    assert verdict(format_inconsistency, [*items(60), *other]) is None
+    stray = [pair(f"What is in box {i}?", f'{{"n": {i}}}') for i in range(30)]
     assert verdict(format_inconsistency, [*items(60), *stray]) == "low"
+    lines = [pair(f"Count the apples:\n{i}", f'{{"n": {i}}}' if i % 2 else "n") for i in range(60)]
+    assert verdict(format_inconsistency, lines) == "low"
 
 
 def test_styles_need_twenty_answers() -> None:
@@ -551,6 +566,17 @@ def test_near_duplicates_leave_out_what_all_rows_share() -> None:
     assert verdict(near_duplicates, chats) is None
 
 
+def test_paraphrases_are_no_near_duplicates() -> None:
+    made = [pair(f"How do I get from {walk(i, 15)}?", walk(i + 300, 8)) for i in range(40)]
+    made += [
+        pair(
+            f"Tell me the way that leads on from {walk(i, 7)}", f"Go by {walk(i + 300, 8)}, please"
+        )
+        for i in range(40)
+    ]
+    assert verdict(near_duplicates, made) is None
+
+
 def test_contrasts_exact_copies_and_short_rows_are_no_near_duplicates() -> None:
     contrast = [
         pair(walk(i) + (" and it was good" if good else " and it was bad"), "+" if good else "-")
@@ -618,6 +644,17 @@ def test_shared_boilerplate_is_no_contamination() -> None:
         )
 
     assert verdict(train_eval_contamination, talks(0), eval_examples=rows(items=talks(60))) is None
+
+
+def test_chunks_of_one_document_are_no_contamination() -> None:
+    words = walk(1, 2000).split()
+
+    def chunk(start: int) -> Row:
+        return pair(f"Summarise part {start}.", " ".join(words[start : start + 120]))
+
+    evals = rows(items=[chunk(start) for start in range(60, 3000, 240)])
+    made = [chunk(start) for start in range(0, 3000, 240)]
+    assert verdict(train_eval_contamination, made, eval_examples=evals) is None
 
 
 # --- unfilled_template_placeholder -------------------------------------------------------------

@@ -243,6 +243,18 @@ def test_assistant_only_loss_is_not_judged_without_a_version() -> None:
     assert verdict(no_supervised_tokens, **facts) is None
 
 
+def test_tools_that_leave_out_such_rows_are_named() -> None:
+    facts = made([(120, 20), (20, 20)], 100)
+    for run, left_out in (
+        (training("trl", "1.9.0"), True),
+        (training("unsloth"), True),
+        (training("trl", "1.8.0"), False),
+        (None, False),
+    ):
+        [found] = no_supervised_tokens(tokens=facts, training=run)
+        assert ("leaves them out" in found.detail) is left_out
+
+
 def test_eval_rows_without_targets() -> None:
     facts = {"tokens": made([(50, 20)]), "eval_tokens": made([(50, 0), (50, 20)])}
     [found] = no_supervised_tokens(**facts)
@@ -341,13 +353,13 @@ def test_text_rows_that_write_the_end_token_themselves() -> None:
     assert verdict(missing_eos, tokens=facts, tokenizer=made_tokenizer, training=run) is None
 
 
+SCRIPT = training(collator="DataCollatorForLanguageModeling", pad_token="tokenizer.eos_token")
+
+
 @pytest.mark.parametrize(
     ("run", "severity"),
     [
-        (
-            training(collator="DataCollatorForLanguageModeling", pad_token="tokenizer.eos_token"),
-            "high",
-        ),
+        (SCRIPT, "high"),
         (training("trl", "0.16.1"), "high"),
         (training("trl", "0.17.0"), None),
         (training("trl", "0.19.0", collator="DataCollatorForCompletionOnlyLM"), "high"),
@@ -366,8 +378,7 @@ def test_padding_with_the_end_token(run: TrainingConfig, severity: str | None) -
 
 
 def test_script_alone_is_enough_to_see_the_masked_end() -> None:
-    run = training(collator="DataCollatorForLanguageModeling", pad_token="tokenizer.eos_token")
-    assert verdict(missing_eos, training=run) == "high"
+    assert verdict(missing_eos, training=SCRIPT) == "high"
     with pytest.raises(NotAssessed, match="base model"):
         list(missing_eos(training=training("trl", "0.24.0")))
 

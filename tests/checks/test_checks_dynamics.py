@@ -7,6 +7,9 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from gradian_checks._series import (
     longest_run,
     mad,
@@ -28,9 +31,6 @@ from gradian_checks.dynamics.nan_loss import nan_loss
 from gradian_checks.dynamics.no_loss_logged import no_loss_logged
 from gradian_checks.dynamics.overfitting import overfitting
 from gradian_checks.dynamics.too_few_steps import too_few_steps
-from hypothesis import given
-from hypothesis import strategies as st
-
 from gradian_core.audit.facts import NotAssessed
 from gradian_core.audit.samples import adapter, log, rows, tokenizer, training
 from gradian_core.findings import Severity
@@ -92,9 +92,10 @@ def test_healthy_runs_are_clean(check, seed: int) -> None:
 @pytest.mark.parametrize("check", [c for c in ALL if c is not no_loss_logged], ids=lambda c: c.name)
 def test_a_log_without_losses_is_not_assessed(check) -> None:
     closing = {"train_loss": 0.97, "train_runtime": 10.0}
-    facts = dataclasses.replace(log(closing=closing), global_step=None, max_steps=None)
-    with pytest.raises(NotAssessed):
-        one(check, log=facts)
+    for steps in (None, 768):
+        facts = dataclasses.replace(log(closing=closing), global_step=steps, max_steps=steps)
+        with pytest.raises(NotAssessed):
+            one(check, log=facts)
 
 
 @pytest.mark.parametrize(
@@ -157,14 +158,14 @@ def test_first_bad_step_is_named() -> None:
 
 HOT = {"training": training(learning_rate=5e-4), "adapter": adapter(r=16, lora_alpha=32)}
 COOL = {"training": training(learning_rate=2e-4), "adapter": adapter(r=16, lora_alpha=32)}
-LONE = noisy([0.8] * 60) + [4.27] + noisy([0.77] * 60, seed=4)
+LONE = [*noisy([0.8] * 60), 4.27, *noisy([0.77] * 60, seed=4)]
 
 
 def test_lone_spike_by_itself_is_nothing() -> None:
     assert one(loss_spike, LONE) is None
     assert one(loss_spike, LONE, **COOL) is None
     # a run that ends in a single wild value
-    assert one(loss_spike, noisy([0.8] * 60) + [4.0]) is None
+    assert one(loss_spike, [*noisy([0.8] * 60), 4.0]) is None
 
 
 def test_lone_spike_at_a_high_rate() -> None:
@@ -481,8 +482,12 @@ def test_smoke_tests_are_told() -> None:
 
 
 def test_steps_of_a_piece_of_a_log() -> None:
-    with pytest.raises(NotAssessed):
-        one(too_few_steps, log=dataclasses.replace(log([1.0, 0.0]), global_step=None))
+    piece = dataclasses.replace(log([1.0, 0.0]), max_steps=None)
+    for facts in (piece, dataclasses.replace(piece, global_step=None)):
+        with pytest.raises(NotAssessed):
+            one(too_few_steps, log=facts)
+    ended = dataclasses.replace(piece, finished=True)
+    assert level(too_few_steps, log=ended) is HIGH
 
 
 # --- loss_scale_mismatch

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from gradian_checks._read import flag, known, number, origin, text
+from gradian_checks._read import count, flag, known, origin, text
 from gradian_core.audit import samples
 from gradian_core.audit.facts import ExampleFacts, NotAssessed, TokenFacts
 from gradian_core.check import check
@@ -65,11 +65,11 @@ def max_seq_length_vs_data(
     lengths: NDArray[np.float64]
     if tokens is not None:
         lengths = tokens.tokens.full_lengths.astype(np.float64)
-        limit: float | None = tokens.max_seq_length
+        limit = tokens.max_seq_length
         source = tokens.limit_source
     elif examples is not None:
         lengths = (examples.prompt_chars + examples.answer_chars) / _CHARS_A_TOKEN
-        limit = number(training, "max_seq_length")
+        limit = count(training, "max_seq_length")
         source = "" if training is None else origin(training, "max_seq_length")
     else:
         raise NotAssessed("There are no rows to measure.")
@@ -81,7 +81,7 @@ def max_seq_length_vs_data(
     share = float(over.mean())
     p95, p99 = (float(value) for value in np.percentile(lengths, (95, 99)))
     evidence: dict[str, object] = {
-        "max_seq_length": int(limit),
+        "max_seq_length": limit,
         "source": source,
         "rows_over": int(over.sum()),
         "share_over": share,
@@ -98,7 +98,7 @@ def max_seq_length_vs_data(
             id="config.max_seq_length_vs_data",
             severity=Severity.INFO if estimated else severity,
             title=(
-                f"max_seq_length={int(limit)} is too short for "
+                f"max_seq_length={limit} is too short for "
                 f"{'an estimated ' if estimated else ''}{share:.1%} of the rows"
             ),
             detail=(
@@ -122,7 +122,7 @@ def max_seq_length_vs_data(
         yield Finding(
             id="config.max_seq_length_vs_data",
             severity=Severity.LOW,
-            title=f"Every row is padded to {int(limit):,} tokens; 99% need {round(p99):,} or less",
+            title=f"Every row is padded to {limit:,} tokens; 99% need {round(p99):,} or less",
             detail="The padding costs time and memory and teaches nothing.",
             fix=f"Set max_seq_length: {64 * math.ceil(p99 / 64)}, or pad batch by batch.",
             evidence=evidence,

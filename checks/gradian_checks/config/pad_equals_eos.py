@@ -13,6 +13,7 @@ from gradian_core.findings import Finding, Severity
 from gradian_core.runs.artifact import AdapterInfo, TrainingConfig
 
 _PLAIN = ("datacollatorforlanguagemodeling", "completiononly")
+_BY_POSITION = frozenset({"axolotl", "llamafactory", "torchtune", "mlx-lm", "unsloth"})
 _SET_AT_TRAINING = frozenset({"transformers", "trl", "llamafactory"})
 
 
@@ -46,7 +47,8 @@ def pad_equals_eos(
     trl up to 0.16; else info, since trl from 0.17.0, axolotl, LLaMA-Factory, torchtune and mlx-lm
     mask by position.
 
-    Not assessed: where the tokens are not known.
+    Not assessed: where the tokens are not known; and where they are the same, but the collator of
+    a plain ``Trainer`` or the version of trl is not known.
     """
     eos, pad = _tokens(training, tokenizer, adapter)
     if pad is None or eos is None:
@@ -95,12 +97,23 @@ def _tokens(
 
 
 def _by_id(training: TrainingConfig) -> str | None:
-    """Return what masks padding by token id in this run, None if nothing does."""
+    """Return what masks padding by token id in this run, None if it is masked by position.
+
+    Raises
+    ------
+    NotAssessed
+        If neither is known.
+    """
+    named = training.get("collator")
     collator = (text(training, "collator") or "").replace("_", "")
     if any(name in collator for name in _PLAIN):
-        return str(training.get("collator"))
-    if training.tool == "trl":
-        release = version(training, "trl")
-        if release is not None and release < (0, 17):
-            return f"trl {'.'.join(map(str, release))}"
-    return None
+        return str(named)
+    trl = version(training, "trl")
+    if trl is not None:
+        return f"trl {'.'.join(map(str, trl))}" if trl < (0, 17) else None
+    if training.tool in _BY_POSITION or (named and training.tool != "trl"):
+        return None
+    raise NotAssessed(
+        "Padding and end token are the same, and it is not known how this run masked padding: "
+        "DataCollatorForLanguageModeling and trl before 0.17 take the end token out of the loss."
+    )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from gradian_checks._families import family
-from gradian_checks._targets import matches, named_targets
+from gradian_checks._targets import ALL_LINEAR, matches, named_targets
 from gradian_checks._weights import adapter_weights
 from gradian_core.audit import samples
 from gradian_core.audit.facts import NotAssessed
@@ -14,7 +14,7 @@ from gradian_core.check import check
 from gradian_core.findings import Finding, Severity
 from gradian_core.runs.artifact import AdapterInfo
 
-_EMBEDDINGS = frozenset({"lm_head", "embed_tokens", "wte", "embed_out", "all-linear", "all"})
+_ELSEWHERE = ALL_LINEAR | {"lm_head", "embed_tokens", "wte", "embed_out"}
 
 
 @check(
@@ -49,12 +49,12 @@ def target_modules_unmatched(adapter: AdapterInfo) -> Iterator[Finding]:
     if adapter.peft_type.upper() != "LORA":
         raise NotAssessed(f"Not a LoRA adapter: its method is {adapter.peft_type}.")
     names = named_targets(adapter)
-    if names is None:
+    if names is None or names in ALL_LINEAR:
         return
     if isinstance(names, str):
         raise NotAssessed("The targets are an expression, not a list of names.")
     modules, known_by = _modules(adapter)
-    listed = [name for name in names if name not in _EMBEDDINGS]
+    listed = [name for name in names if name not in _ELSEWHERE]
     missing = [name for name in listed if not any(matches(name, m) for m in modules)]
     if not missing:
         return

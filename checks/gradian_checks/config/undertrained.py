@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gradian_checks._read import number, short
+from gradian_checks._read import count, short
 from gradian_checks._series import trend
-from gradian_checks._steps import epochs, planned_steps, row_count
+from gradian_checks._steps import epochs, knows_its_end, planned_steps, row_count
 from gradian_core.audit import samples
 from gradian_core.audit.facts import ExampleFacts, LogFacts, NotAssessed
 from gradian_core.check import check
@@ -50,9 +50,11 @@ def undertrained(
     steps (low); the training loss still falls by more than 5% over the last fifth of the run
     (medium; at least 10 logged losses there, and a trend beyond chance).
 
-    Not assessed: where neither steps nor epochs are known.
+    Not assessed: where neither steps nor epochs are known, and for a log that may be a piece.
     """
     rows = row_count(examples, log)
+    if log is not None and not knows_its_end(log):
+        raise NotAssessed("The log may be a piece of the run: it does not say how far that went.")
     steps = log.global_step if log is not None and log.global_step else None
     steps = steps or planned_steps(training, log, rows)
     done = epochs(training, log, rows)
@@ -70,9 +72,9 @@ def undertrained(
         reasons.append(f"Training ran for {' and '.join(length)}.")
     if falling is not None:
         reasons.append(f"The loss still fell by {falling:.0%} over the last fifth of the run.")
-    cap = number(training, "max_steps")
-    if part and cap is not None and cap > 0:
-        reasons.append(f"max_steps={int(cap)} cut it short.")
+    cap = count(training, "max_steps")
+    if part and cap:
+        reasons.append(f"max_steps={cap} cut it short.")
     yield Finding(
         id="config.undertrained",
         severity=Severity.MEDIUM if falling is not None else Severity.LOW,
@@ -105,8 +107,8 @@ def _still_falling(log: LogFacts) -> float | None:
         return None
     steps, loss = log.step[usable], log.loss[usable]
     tail = loss[steps > steps[-1] - _TAIL * (steps[-1] - steps[0])]
-    middle = float(np.median(tail))
-    if len(tail) < _LEAST or not middle > 0:
+    middle = float(np.median(tail)) if len(tail) >= _LEAST else 0.0
+    if not middle > 0:
         return None
     change, certainty = trend(tail)
     fall = -change / (middle - change / 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -32,6 +33,8 @@ LONG_WORDS = 40
 """Two answers this long that share few words are two ways to answer, not a contradiction."""
 STOCK_QUESTIONS = 3
 """An answer under so many questions is a stock answer, such as a refusal."""
+MOST_ROWS = 50_000
+"""Of more rows in such questions a regular sample is looked at."""
 _GROUP_ANSWERS = 12
 """Different answers of one question that are compared with each other."""
 _ANSWER_CHARS = 4000
@@ -87,9 +90,9 @@ def conflicting_answers(examples: ExampleFacts) -> Iterator[Finding]:
     Threshold: rows of such questions above 0.5 % low, above 2 % medium, above 10 % high. The
     question is everything before the last answer: system message, history, prompt and tools.
     Answers disagree if hardly a word is shared (``token_set_ratio`` below 50) and neither
-    contains the other, or if they come to different results (a box, ``####``, *the
-    answer is*). Most same-question groups of real data are rewordings: those from 50 to 65 are
-    an info, the rest no finding.
+    contains the other, or if they come to different results (a box, ``####``,
+    *the answer is*). Most same-question groups of real data are rewordings: those from 50 to
+    65 are an info, the rest no finding.
 
     Not counted as disagreement: working that ends in one result; two long answers (40 words)
     that share few words; prompts that ask for invention; answers in different scripts, which
@@ -101,6 +104,9 @@ def conflicting_answers(examples: ExampleFacts) -> Iterator[Finding]:
     groups = _groups(examples)
     if not groups:
         return
+    # Each stands for so many: the text of all of them need not fit into memory.
+    each = math.ceil(sum(map(len, groups)) / MOST_ROWS)
+    groups = groups[::each]
     texts = _read_groups(examples, groups)
     found: dict[str, list[list[int]]] = defaultdict(list)
     sample = ""
@@ -112,19 +118,24 @@ def conflicting_answers(examples: ExampleFacts) -> Iterator[Finding]:
             sample = _sample(texts[members[0]][0], [texts[i][1].text for i in members])
     conflicts = found["conflict"]
     places = sorted(i for members in conflicts for i in members)
-    share = len(places) / len(examples)
+    share = each * len(places) / len(examples)
     severity = grade(share, STEPS)
     if severity is not None:
         yield Finding(
             id="data.conflicting_answers",
             severity=severity,
-            title=f"{plural(len(conflicts), 'question')} "
+            title=f"{'' if each == 1 else 'About '}{plural(each * len(conflicts), 'question')} "
             f"{'has' if len(conflicts) == 1 else 'have'} contradictory answers "
-            f"({plural(len(places), 'row')}, {share:.1%})",
-            detail=f"The same system message, history and prompt, and answers that cannot both "
+            f"({plural(each * len(places), 'row')}, {share:.1%})",
+            detail="The same system message, history and prompt, and answers that cannot both "
             f"be right. {sample}",
             fix="Keep the right answer of each of these questions and remove the others.",
-            evidence={"questions": len(conflicts), "rows": len(places), "share": share},
+            evidence={
+                "questions": each * len(conflicts),
+                "rows": each * len(places),
+                "share": share,
+                "looked_at_one_in": each,
+            },
             example_ids=pick_ids(examples.ids, places),
         )
     elif found["reworded"] or conflicts:

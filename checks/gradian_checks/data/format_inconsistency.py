@@ -16,7 +16,7 @@ from gradian_core.audit.facts import ExampleFacts, Style
 from gradian_core.audit.hashing import EMPTY
 from gradian_core.audit.samples import items, rows
 from gradian_core.check import check
-from gradian_core.data.example import Example
+from gradian_core.data.example import Example, Turn
 from gradian_core.data.turns import ROLES
 from gradian_core.findings import Finding, Severity
 
@@ -57,9 +57,9 @@ def format_inconsistency(examples: ExampleFacts) -> Iterator[Finding]:
 
     Threshold: more than one row shape, or more than one name for the user or for the assistant,
     is medium. A style that 5 to 95 % of the answers have is low: a label that says no more than
-    *answer*, white space at the end or the beginning, JSON (or fenced blocks) beside prose for
-    one and the same task. Short prompts that open a bracket and never close it, in 2 % of the
-    rows, are an info: text that was cut out of a page. Styles need 20 rows.
+    *answer*, white space at the end or the beginning, JSON beside prose for one and the same
+    task. Short prompts that open a bracket and never close it, in 2 % of the rows, are an
+    info: text that was cut out of a page. Styles need 20 rows.
 
     No finding for what is different for a reason: tool, function call and observation roles, a
     system message in some rows, JSON that only some tasks ask for.
@@ -148,21 +148,17 @@ def _labels(examples: ExampleFacts, answers: NDArray[np.int64]) -> Iterator[Find
 
 
 def _structured(examples: ExampleFacts, answers: NDArray[np.int64]) -> Iterator[Finding]:
-    """JSON or fenced answers beside prose, where nothing tells that some tasks ask for them."""
-    for flag, words in ((Style.JSON, "are JSON"), (Style.FENCED, "start with a code fence")):
-        chosen = answers[(examples.styles[answers] & flag) != 0]
-        if not _is_split(len(chosen), len(answers)):
-            continue
-        ours, asked = _tasks(examples, chosen)
-        theirs, _ = _tasks(examples, np.setdiff1d(answers, chosen))
-        known = min(ours.total(), theirs.total())
-        if known:
-            # One task on both sides: its answers come in either form.
-            stray = 2 * (ours & theirs).total() >= known
-        else:
-            stray = flag is Style.JSON and asked < _ASKED
-        if stray:
-            yield _style(examples, chosen, answers, words, "Use one form of answer for one task.")
+    """JSON answers beside prose, where nothing tells that only some prompts ask for JSON."""
+    chosen = answers[(examples.styles[answers] & Style.JSON) != 0]
+    if not _is_split(len(chosen), len(answers)):
+        return
+    ours, asked = _tasks(examples, chosen)
+    theirs, _ = _tasks(examples, np.setdiff1d(answers, chosen))
+    # One task on both sides: its answers come in either form. Else the form is the task's.
+    shared = (ours & theirs).total()
+    if 2 * shared >= min(ours.total(), theirs.total()) and asked < _ASKED:
+        fix = "Use one form of answer for one task."
+        yield _style(examples, chosen, answers, "are JSON", fix)
 
 
 def _broken_off(examples: ExampleFacts, answers: NDArray[np.int64]) -> Iterator[Finding]:
@@ -194,19 +190,21 @@ def _is_unclosed(row: Example) -> bool:
 def _tasks(examples: ExampleFacts, positions: NDArray[np.int64]) -> tuple[Counter[str], float]:
     """Return what rows are told to do, and the share of prompts that speak of structure.
 
-    The task is the system message, else the first line of a prompt of several lines.
+    The task is the system message, else the first line of a prompt of several lines, else the
+    first two words.
     """
     tasks: Counter[str] = Counter()
     asking = 0
     sample = spread(positions, _SAMPLE)
     for _, row in read(examples, sample):
-        texts = [turn.content for turn in row.prompt]
-        asking += any(_STRUCTURE.search(text) for text in texts)
-        head, _, rest = texts[0].strip().partition("\n") if texts else ("", "", "")
-        if texts and row.prompt[0].role == "system":
-            tasks[texts[0]] += 1
-        elif rest:
-            tasks[head] += 1
+        first = row.prompt[0] if row.prompt else Turn("user", "")
+        head, _, rest = first.content.strip().partition("\n")
+        if first.role == "system":
+            tasks[first.content] += 1
+        else:
+            tasks[head if rest else " ".join(head.lower().split()[:2])] += 1
+        said = (turn.content for turn in row.prompt if turn.role != "system")
+        asking += any(_STRUCTURE.search(text) for text in said)
     return tasks, asking / max(len(sample), 1)
 
 

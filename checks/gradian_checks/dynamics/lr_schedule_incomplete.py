@@ -52,10 +52,10 @@ def lr_schedule_incomplete(
     rate = log.learning_rate[np.isfinite(log.learning_rate)]
     if not log.global_step or not log.max_steps:
         raise NotAssessed("The steps taken or planned are not recorded.")
-    if log.global_step >= _WHOLE * log.max_steps:
-        return
     if len(rate) < _LEAST or not rate.max() > 0:
         raise NotAssessed(f"{len(rate) or 'No'} learning rates were logged; {_LEAST} are needed.")
+    if log.global_step >= _WHOLE * log.max_steps:
+        return
     if not _decays(rate, training) or _meant(training) or not rate[-1] > _LEFT * rate.max():
         return
     share = log.global_step / log.max_steps

@@ -52,7 +52,7 @@ def overfitting(log: LogFacts, training: TrainingConfig | None = None) -> Iterat
     Not assessed: with fewer evaluations, or training losses around the best one; and where the
     logged training loss is on another scale (``dynamics.loss_scale_mismatch``).
     """
-    finite = np.isfinite(log.eval_loss)
+    finite = np.isfinite(log.eval_loss) & np.isfinite(log.eval_step)
     step, value = log.eval_step[finite], log.eval_loss[finite]
     if len(value) < _LEAST:
         raise NotAssessed(f"The log has {len(value) or 'no'} evaluations; {_LEAST} are needed.")

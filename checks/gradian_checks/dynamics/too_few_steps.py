@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradian_checks._read import number
+from gradian_checks._read import count
+from gradian_checks._steps import knows_its_end
 from gradian_core.audit import samples
 from gradian_core.audit.facts import ExampleFacts, LogFacts, NotAssessed
 from gradian_core.check import check
@@ -32,21 +33,24 @@ def too_few_steps(
 
     Threshold: fewer than 100 optimiser steps low, fewer than 50 medium, fewer than 20 high.
 
-    Not assessed: where the number of steps taken is not recorded, as in a piece of a log.
+    Not assessed: where the number of steps taken is not recorded, as in a piece of a log, and
+    where none of them was logged.
     """
     steps = log.global_step
-    if steps is None:
-        raise NotAssessed("The number of optimiser steps is not recorded.")
+    if steps is None or not knows_its_end(log):
+        raise NotAssessed("The log may be a piece of the run: it does not say how far that went.")
     severity = next((s for bound, s in _BANDS if steps < bound), None)
     if severity is None:
+        if not len(log.step):
+            raise NotAssessed(f"None of the {steps} steps was logged.")
         return
-    cap = number(training, "max_steps")
-    smoke = cap is not None and 0 < cap <= steps
+    cap = count(training, "max_steps")
+    smoke = cap is not None and cap <= steps
     yield Finding(
         id="dynamics.too_few_steps",
         severity=severity,
         title=f"Training took {steps} optimiser steps",
-        detail=f"max_steps={int(cap or 0)} ended it: that is a smoke test."
+        detail=f"max_steps={cap} ended it: that is a smoke test."
         if smoke
         else "In so few steps an adapter does not move far from zero.",
         fix="Remove max_steps." if smoke else "Train for more steps: a smaller batch, more data.",

@@ -181,7 +181,8 @@ class _Parts:
                 identities[folder.name] = dict(state.identity) | self._adapter_of(folder)
             if self.state is None or _steps(state) > _steps(self.state):
                 self.state, last = state, folder
-        compare_checkpoints(identities, self.remarks)
+        ordered = [folder.name for folder in checkpoints if folder.name in identities]
+        compare_checkpoints({name: identities[name] for name in ordered}, self.remarks)
         if read > 1 and last != places.given:
             self.remarks.note(f"The log is that of {last.name}, the last of {read} trainer states.")
 
