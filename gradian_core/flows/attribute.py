@@ -15,6 +15,7 @@ from gradian_core.evaluation.findings import evaluation_findings
 from gradian_core.evaluation.gate import REGRESSED
 from gradian_core.evaluation.result import CapabilityResult
 from gradian_core.findings import Finding
+from gradian_core.flows.diagnose import examine
 from gradian_core.flows.evaluate import measure_capability
 from gradian_core.flows.index import encode_training_data, training_index
 from gradian_core.flows.score import (
@@ -34,6 +35,7 @@ from gradian_core.protocols import ClusterAssignment, ClusterTask
 from gradian_core.report import findings as say
 from gradian_core.report.assemble import Attribution, assemble
 from gradian_core.report.attribution import AgreementReport, EngineReport, QueryReport
+from gradian_core.report.join import overlaps
 from gradian_core.report.model import Provenance, Report
 
 __all__ = ["attribute"]
@@ -100,6 +102,9 @@ def attribute(
         skipped=~main.scores.scored,
         settings=config.clustering,
     )
+    # without a run there is little to audit: settings and logs are most of it
+    audit = examine(config, progress=session.progress) if config.run_dir else None
+    audited = audit.result.findings if audit is not None else ()
     return assemble(
         examples=session.dataset,
         capability=measured,
@@ -120,7 +125,10 @@ def attribute(
             *_findings(session, measured, encoded, index, queries),
             *_engine_findings(main, check, agreed),
             *_cluster_findings(clusters, measured),
+            *audited,
+            *overlaps(audited, clusters, assignment.labels, encoded.tokens.ids),
         ],
+        not_done=audit.report.not_done if audit is not None else (),
         notes=[
             *session.dataset.notes,
             *(session.eval_dataset.notes if session.eval_dataset is not None else ()),
@@ -131,7 +139,7 @@ def attribute(
             *main.scores.notes,
             *notes,
             *session.registry.notes,
-            *(session.run.notes if session.run is not None else ()),
+            *(audit.report.notes if audit is not None else ()),
         ],
         provenance=_provenance(session, index, queries, tools),
         require_significant=config.evaluation.require_significant,

@@ -37,7 +37,6 @@ base_model: base
 adapter: run/adapter
 dataset: train.jsonl
 eval_dataset: eval.jsonl
-run_dir: run
 seed: {seed}
 evaluation:
   metric: exact_match
