@@ -130,9 +130,7 @@ def _tokenise(data: Path, folder: Path) -> int:
             f"<|im_start|>assistant\n{row['completion']}<|im_end|>\n"
         )
     for start in range(0, len(texts), 512):
-        tokenizer(
-            texts[start : start + 512], add_special_tokens=False, return_offsets_mapping=True
-        )
+        tokenizer(texts[start : start + 512], add_special_tokens=False, return_offsets_mapping=True)
     return 0
 
 

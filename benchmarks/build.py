@@ -195,11 +195,12 @@ def main() -> None:
             }
         )
     plain = {f"batch {batch}": spread(seconds[f"plain, batch {batch}"]) for batch in BATCHES}
+    said = ", ".join(f"{times['min']:.2f} s at {batch}" for batch, times in plain.items())
     text = (
         f"Random Llama of {LAYERS} layers and width {HIDDEN}, LoRA r = 8 on its seven linear "
         f"layers; {options.rows} rows of 64 to 192 tokens, half of them supervised. CPU time "
         f"over plain forward and backward; minimum and median of {options.repeats} interleaved "
-        f"rounds. Plain takes {plain} s; the best is batch {best}. Peak memory of the whole "
+        f"rounds. Plain takes {said}; the best is batch {best}. Peak memory of the whole "
         f"benchmark: {peak_memory_mb()} MB.\n\n"
     )
     text += table(

@@ -21,6 +21,7 @@ RESULTS = ROOT / "docs" / "results"
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 Job = Callable[[], object]
+"""Something to be timed."""
 
 
 def pin_threads() -> None:

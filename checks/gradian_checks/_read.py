@@ -6,18 +6,20 @@ import math
 import re
 
 from gradian_core.audit.facts import NotAssessed
-from gradian_core.runs.artifact import TrainingConfig
+from gradian_core.runs.artifact import AdapterInfo, TrainingConfig
 
 __all__ = [
     "by_default",
     "count",
     "flag",
     "known",
+    "model_name",
     "number",
     "origin",
     "require_sft",
     "short",
     "shown_value",
+    "spelled",
     "text",
     "version",
 ]
@@ -56,6 +58,18 @@ def text(training: TrainingConfig | None, name: str) -> str | None:
     """Return a setting that is text, in lower case, else None."""
     value = None if training is None else training.get(name)
     return value.strip().lower() if isinstance(value, str) else None
+
+
+def spelled(training: TrainingConfig | None, name: str) -> str | None:
+    """Return a setting that is text as it is written, None for anything else or empty text."""
+    value = None if training is None else training.get(name)
+    return value if isinstance(value, str) and value else None
+
+
+def model_name(training: TrainingConfig | None, adapter: AdapterInfo | None) -> str | None:
+    """Return the base model as the adapter names it, or else as the settings do."""
+    named = None if adapter is None else adapter.base_model
+    return named or spelled(training, "base_model")
 
 
 def by_default(training: TrainingConfig, name: str) -> bool:

@@ -21,6 +21,8 @@ __all__ = [
     "warmup_steps",
 ]
 
+_MOST_ROWS = 1e12
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -86,7 +88,8 @@ def row_count(examples: ExampleFacts | None, log: LogFacts | None = None) -> int
     done = epochs(None, log, None)
     if not runtime or not samples or not done:
         return None
-    return round(runtime * samples / done[0])
+    rows = runtime * samples / done[0]
+    return round(rows) if 1 <= rows < _MOST_ROWS else None
 
 
 def epochs(
@@ -178,10 +181,10 @@ def _throughput_batch(log: LogFacts | None) -> float | None:
     samples = _extra(log, "train_samples_per_second")
     runtime, taken = _extra(log, "train_runtime"), log.global_step
     if samples and runtime and taken:
-        return samples * runtime / taken
+        return min(samples * runtime / taken, _MOST_ROWS)
     # only three decimals are written, so this is the rougher way
     steps = _extra(log, "train_steps_per_second")
-    return samples / steps if samples and steps and steps >= 0.05 else None
+    return min(samples / steps, _MOST_ROWS) if samples and steps and steps >= 0.05 else None
 
 
 def _extra(log: LogFacts, key: str) -> float | None:

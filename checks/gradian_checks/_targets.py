@@ -131,9 +131,9 @@ def targets(adapter: AdapterInfo) -> Targets:
         placed = _place(sorted(default), model)
         return Targets(attention=placed.attention, mlp=placed.mlp, by_default=True)
     placed = _place(names, model)
-    if adapter.raw.get("target_parameters"):
-        experts = tuple(str(name) for name in adapter.raw["target_parameters"])
-        return Targets(placed.attention, (*placed.mlp, *experts), placed.unknown)
+    experts = adapter.raw.get("target_parameters")
+    if isinstance(experts, list) and experts:
+        return Targets(placed.attention, (*placed.mlp, *map(str, experts)), placed.unknown)
     return placed
 
 

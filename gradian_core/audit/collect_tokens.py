@@ -5,7 +5,7 @@ Every row is tokenised without a limit; what the training run's limit leaves of 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -134,7 +134,8 @@ def _facts(
         sampled=picked,
         notes=notes,
     )
-    for column in (facts.ends, facts.answer_cut, tokens.input_ids, tokens.supervised):
+    columns = [getattr(tokens, column.name) for column in fields(tokens) if column.name != "ids"]
+    for column in (facts.ends, facts.answer_cut, *columns):
         column.setflags(write=False)
     return facts
 

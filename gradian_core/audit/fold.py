@@ -52,7 +52,7 @@ CAUSES: dict[str, tuple[str, ...]] = {
 """Consequence -> the findings that explain it, the likeliest first."""
 
 _SHARED = 0.5
-"""Where both name rows, the cause must name this share of the consequence's rows."""
+"""Where both name rows, they must share this much of the shorter list: lists may be cut."""
 
 
 class _Told(Protocol):
@@ -144,10 +144,8 @@ def _cause(finding: Finding, by_id: dict[str, Finding]) -> str | None:
 def _explains(cause: Finding, finding: Finding) -> bool:
     if cause.severity is Severity.INFO and finding.severity is not Severity.INFO:
         return False
-    if not cause.example_ids or not finding.example_ids:
-        return True
-    shared = set(cause.example_ids).intersection(finding.example_ids)
-    return len(shared) >= _SHARED * len(set(finding.example_ids))
+    one, other = set(cause.example_ids), set(finding.example_ids)
+    return len(one & other) >= _SHARED * min(len(one), len(other))
 
 
 def _root(finding: Told, by_id: dict[str, Told]) -> str:

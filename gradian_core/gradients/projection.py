@@ -83,7 +83,8 @@ def _countsketch(key: int, dim_in: int, width: int) -> Projection:
     words = _words(key, 0, dim_in)
     # The lowest bit is the sign, so the bucket is taken from the others.
     signs = torch.from_numpy(1 - 2 * (words & np.uint64(1)).astype(np.int8))
-    buckets = torch.from_numpy(((words >> np.uint64(1)) % np.uint64(width)).astype(np.int32))
+    # int64 although int32 would do: torch's index_add_ has a fast path for it alone.
+    buckets = torch.from_numpy(((words >> np.uint64(1)) % np.uint64(width)).astype(np.int64))
 
     def project(gradients: torch.Tensor) -> torch.Tensor:
         nonlocal signs, buckets

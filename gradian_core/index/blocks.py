@@ -16,8 +16,12 @@ from gradian_core.index.manifest import BlockEntry
 
 __all__ = ["ShardFile", "StoredBlock"]
 
-PIECE_BYTES = 32 << 20
-"""Gradients handed to an engine at once: small beside a block, large beside a call."""
+READ_BYTES = 32 << 20
+"""Gradients read from disk at once: small beside a block, large beside opening a file."""
+
+PIECE_BYTES = 1 << 20
+"""Gradients handed to an engine at once. Engines convert them to float64 and go over them more
+than once, which is several times as fast as long as they stay in the processor's cache."""
 
 Chunk = tuple[slice, NDArray[np.floating[Any]]]
 
@@ -83,16 +87,15 @@ class StoredBlock:
         The product with a factor is not rounded to float32, so that it agrees with
         ``squared_norms``: closed forms subtract numbers that are almost equal.
         """
-        for rows, gradients in self._source():
-            if self._row_scales is None:
-                yield rows, gradients
-            else:
-                yield rows, gradients.astype(np.float64) * self._row_scales[rows, None]
-
-    @property
-    def _rows_per_piece(self) -> int:
-        whole = chunk_rows(self.dim * (2 if self._halves else 4))
-        return max(1, PIECE_BYTES // (self.dim * 4) // whole * whole)
+        step = max(1, PIECE_BYTES // (self.dim * 4))
+        for whole, values in self._source():
+            for start in range(0, len(values), step):
+                gradients = values[start : start + step]
+                rows = slice(whole.start + start, whole.start + start + len(gradients))
+                if self._row_scales is None:
+                    yield rows, gradients
+                else:
+                    yield rows, gradients.astype(np.float64) * self._row_scales[rows, None]
 
     def _source(self) -> Iterator[tuple[slice, NDArray[np.float32]]]:
         if not self._keep:
@@ -103,16 +106,16 @@ class StoredBlock:
             for rows, gradients in self._read():
                 kept[rows] = gradients
             self._kept = _read_only(kept)
-        for start in range(0, self.n, self._rows_per_piece):
-            rows = slice(start, min(start + self._rows_per_piece, self.n))
-            yield rows, self._kept[rows]
+        yield slice(0, self.n), self._kept
 
     def _read(self) -> Iterator[tuple[slice, NDArray[np.float32]]]:
         self.reads += 1
+        whole = chunk_rows(self.dim * (2 if self._halves else 4))
+        step = max(1, READ_BYTES // (self.dim * 4) // whole * whole)
         for shard in self._shards:
             # Not held open while the engine works: its errors are not the file's.
-            for start in range(shard.rows.start, shard.rows.stop, self._rows_per_piece):
-                rows = slice(start, min(start + self._rows_per_piece, shard.rows.stop))
+            for start in range(shard.rows.start, shard.rows.stop, step):
+                rows = slice(start, min(start + step, shard.rows.stop))
                 yield rows, self._read_piece(shard, rows)
 
     def _read_piece(self, shard: ShardFile, rows: slice) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""Registries of checks: made-up ones, and Gradian's own whether or not they are installed."""
+"""Made-up checks and registries of them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from gradian_core.specs import CheckSpec
 _NUMBERS = itertools.count()
 
 
-@pytest.fixture
-def house(monkeypatch):
-    """Make a registry of check functions, ``name=function``; each gets the family ``house``."""
+class House:
+    """Makes registries of check functions, ``name=function``; their family is ``house``."""
 
-    def build(**functions):
+    def __init__(self, monkeypatch):
+        self._monkeypatch = monkeypatch
+
+    def __call__(self, **functions):
         module = ModuleType(f"house_checks_{next(_NUMBERS)}")
-        monkeypatch.setitem(sys.modules, module.__name__, module)
+        self._monkeypatch.setitem(sys.modules, module.__name__, module)
         record = PluginRecord(
             name="house",
             distribution="house-checks",
@@ -36,9 +38,8 @@ def house(monkeypatch):
         for name, function in functions.items():
             if callable(function):
                 function.__doc__ = function.__doc__ or "A check."
-                function = check(severity=Severity.HIGH, since="0.1", trips=dict, clean=dict)(
-                    function
-                )
+                declare = check(severity=Severity.HIGH, since="0.1", trips=dict, clean=dict)
+                function = declare(function)
             setattr(module, name, function)
             spec = CheckSpec(
                 name=f"house.{name}", summary=f"about {name}", factory=f"{module.__name__}:{name}"
@@ -46,30 +47,32 @@ def house(monkeypatch):
             claims["check", spec.name] = (Provided(spec, record),)
         return Registry(plugins=(record,), claims=claims)
 
-    return build
+    @staticmethod
+    def found(name, severity=Severity.HIGH, **values):
+        """Return a check function that finds one thing."""
+        values.setdefault("title", f"{name}!")
+
+        def function(examples):
+            yield Finding(id=f"house.{name}", severity=severity, **values)
+
+        return function
+
+    @staticmethod
+    def clean(examples):
+        """Find nothing."""
+        return ()
+
+    @staticmethod
+    def unable(examples):
+        """Decline."""
+        raise NotAssessed("There is too little of it.")
+
+    @staticmethod
+    def broken(examples):
+        """Fail."""
+        raise ZeroDivisionError("nothing to divide by")
 
 
-def found(name, severity=Severity.HIGH, **values):
-    """Return a check function that finds one thing."""
-
-    def function(examples):
-        yield Finding(
-            id=f"house.{name}", severity=severity, title=values.pop("title", f"{name}!"), **values
-        )
-
-    return function
-
-
-def clean(examples):
-    """Find nothing."""
-    return ()
-
-
-def unable(examples):
-    """Decline."""
-    raise NotAssessed("There is too little of it.")
-
-
-def broken(examples):
-    """Fail."""
-    raise ZeroDivisionError("nothing to divide by")
+@pytest.fixture
+def house(monkeypatch):
+    return House(monkeypatch)

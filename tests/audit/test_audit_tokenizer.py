@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pytest
@@ -65,10 +66,8 @@ def test_code_in_a_folder_is_not_run(folder, tmp_path):
     config["auto_map"] = {"AutoTokenizer": ["evil.Evil", None]}
     config["tokenizer_class"] = "Evil"
     (folder / "tokenizer_config.json").write_text(json.dumps(config))
-    try:
+    with contextlib.suppress(InputError):
         collect_tokenizer(str(folder))
-    except InputError:
-        pass
     assert not (tmp_path / "ran").exists()
 
 

@@ -47,7 +47,8 @@ def test_trips_and_clean(spec: CheckSpec) -> None:
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
 def test_page(spec: CheckSpec) -> None:
     found = load(spec)
-    assert f"{found.name}" == spec.name.partition(".")[2]
+    assert found.name == spec.name.partition(".")[2]
+    assert found.needs == spec.needs
     lines = found.page.splitlines()
     assert lines[0] == f"{spec.summary}."
     for section in ("Why it matters:", "How to fix:", "Threshold:"):

@@ -80,7 +80,7 @@ logs = st.builds(
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
 @given(training=trainings, adapter_=adapters, log=logs, bare=st.booleans())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_file_breaks_a_check(spec, training, adapter_, log, bare: bool) -> None:
     module, _, name = spec.factory.partition(":")
     check = getattr(importlib.import_module(module), name)

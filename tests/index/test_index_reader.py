@@ -59,11 +59,28 @@ def test_a_block_that_does_not_fit_is_streamed(index, monkeypatch):
     assert block._kept is None
 
 
-def test_pieces_are_whole_chunks_and_never_empty(index, monkeypatch):
-    block = index.block("upper")
-    assert block._rows_per_piece % blocks.chunk_rows(72 * 4) == 0
-    monkeypatch.setattr(blocks, "PIECE_BYTES", 10)
-    assert block._rows_per_piece == 1
+@pytest.mark.parametrize("limit", [0, 1 << 30])
+def test_pieces_fit_a_cache_cover_every_row_and_are_never_empty(index, monkeypatch, limit):
+    expected = whole(index.block("upper"))
+    for size, most in ((5 * 72 * 4, 5), (10, 1)):
+        monkeypatch.setattr(blocks, "PIECE_BYTES", size)
+        pieces = list(index.block("upper", memory_limit=limit).chunks())
+        assert {len(gradients) for _, gradients in pieces} <= set(range(1, most + 1))
+        assert [i for rows, _ in pieces for i in range(rows.start, rows.stop)] == list(range(30))
+        np.testing.assert_array_equal(np.concatenate([g for _, g in pieces]), expected)
+
+
+def test_reads_are_whole_chunks_of_the_file(index, monkeypatch):
+    monkeypatch.setattr(blocks, "chunk_rows", lambda _: 3)
+    monkeypatch.setattr(blocks, "READ_BYTES", 7 * 72 * 4)
+    block = index.block("upper", memory_limit=0)
+    asked = []
+    read = block._read_piece
+    block._read_piece = lambda shard, rows: asked.append((shard, rows)) or read(shard, rows)
+    list(block.chunks())
+    for shard, rows in asked:
+        assert (rows.start - shard.rows.start) % 3 == 0
+        assert rows.stop - rows.start == 6 or rows.stop == shard.rows.stop
 
 
 def test_a_plugin_cannot_change_what_others_read(index):

@@ -6,7 +6,7 @@ import json
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradian_core.errors import InputError
@@ -113,6 +113,7 @@ def test_half_a_record_at_the_end(tmp_path, rest):
     assert "damaged after" in remarks.notes[0]
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=80), st.booleans())
 def test_any_bytes(tmp_path_factory, data, framed):
     path = tmp_path_factory.mktemp("any") / "events.out.tfevents.1"

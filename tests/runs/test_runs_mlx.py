@@ -98,6 +98,10 @@ def test_a_config(put, read):
         ({"mask_prompt": True}, {"train_on_prompt": False}),
         ({"grad_accumulation_steps": 3}, {"max_steps": 100}),
         ({"fine_tune_type": "full"}, {"finetuning_type": "full"}),
+        (
+            {"lr_schedule": {"name": "linear_schedule", "arguments": [0.0, 3e-5, 300]}},
+            {"lr_scheduler_type": "linear", "learning_rate": 3e-5},
+        ),
         ({"val_batches": 0}, {"has_eval_set": False}),
         (
             {"lr_schedule": {"name": "cosine_decay", "warmup": 100, "arguments": [3e-5, 300]}},

@@ -14,7 +14,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradian_core.errors import InputError
@@ -189,6 +189,7 @@ def test_archives(tmp_path):
             read_training_args(save(tmp_path, data))
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("any") / "training_args.bin"

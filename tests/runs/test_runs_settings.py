@@ -10,6 +10,7 @@ from gradian_core.runs.artifact import TrainerLog, Value
 from gradian_core.runs.derive import derived
 from gradian_core.runs.evidence import found, settle
 from gradian_core.runs.settings import SETTINGS, coerce
+from gradian_plugins.runs._fields import fields, fitting_version, release
 
 
 @pytest.mark.parametrize(
@@ -86,3 +87,39 @@ def test_the_log_tells_of_an_eval_set():
     assert derived({}, silent)["has_eval_set"] == Value(False, "no eval_loss in state", "inferred")
     assert derived(on, silent)["has_eval_set"].value is True
     assert "has_eval_set" not in derived({}, TrainerLog())
+
+
+def known_keys(package, version):
+    tables = fields()[package]["fields"]
+    this = release(version)
+    return {
+        key
+        for key, (first, last) in tables.items()
+        if release(first) <= this and (last is None or this <= release(last))
+    }
+
+
+@pytest.mark.parametrize(
+    ("package", "version", "found"),
+    [
+        ("trl", "0.17.0", "0.17.0"),
+        ("trl", "0.19.1", "0.19.0"),
+        ("trl", "0.21.0", "0.20.0"),  # 0.20 to 0.22 have the same keys
+        ("trl", "1.4.0", None),  # so do six minor versions here
+        ("peft", "0.15.2", "0.15.0"),
+        ("peft", "0.17.1", "0.17.0"),
+    ],
+)
+def test_versions_by_their_keys(package, version, found):
+    keys = {*known_keys(package, version), "learning_rate", "peft_type"}
+    value = fitting_version(package, keys, "a file").get(package)
+    assert (value.value if value else None) == found
+    assert value is None or (value.basis == "inferred" and "a file" in value.source)
+
+
+@pytest.mark.parametrize(
+    ("version", "numbers"),
+    [("5.0.0rc1", (5, 0, 0)), ("0.9.1.post1", (0, 9, 1)), ("2.5.1+cu121", (2, 5, 1)), ("x", ())],
+)
+def test_release(version, numbers):
+    assert release(version) == numbers

@@ -6,7 +6,7 @@ import time
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradian_core.errors import InputError
@@ -58,6 +58,7 @@ def test_anchors_and_merges():
     config = parse_yaml("base: &b {lr: 1, seed: 2}\nrun:\n  <<: *b\n  lr: 3\nagain: *b\n", "c")
     assert config.values["run"] == {"lr": 3, "seed": 2}
     assert config.values["again"] == {"lr": 1, "seed": 2}
+    assert parse_yaml("'<<': 1\n", "c").values == {"<<": 1}
 
 
 def test_what_is_passed_over_is_said():
@@ -108,9 +109,12 @@ def test_a_large_file(tmp_path):
 
 
 leaves = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
-trees = st.recursive(leaves, lambda c: st.lists(c) | st.dictionaries(st.text(max_size=6), c))
+trees = st.recursive(
+    leaves, lambda c: st.lists(c) | st.dictionaries(st.text(max_size=6), c), max_leaves=8
+)
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(min_size=1, max_size=6), trees, max_size=5))
 def test_agrees_with_pyyaml(tree):
     text = yaml.safe_dump(tree, allow_unicode=True)

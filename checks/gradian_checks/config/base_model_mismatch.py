@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gradian_checks._names import base_name, is_local
+from gradian_checks._read import spelled
 from gradian_core.audit import samples
 from gradian_core.audit.facts import NotAssessed, TokenizerFacts
 from gradian_core.check import check
@@ -56,8 +57,8 @@ def base_model_mismatch(
     if not adapter.base_model:
         raise NotAssessed("The adapter does not name its base model.")
     others = {}
-    if training is not None and isinstance(training.get("base_model"), str):
-        others["the training config"] = str(training.get("base_model"))
+    if (named := spelled(training, "base_model")) is not None:
+        others["the training config"] = named
     # a tokenizer that was saved with the run bears the name of the run's folder
     if tokenizer is not None and not Path(tokenizer.name).is_dir():
         others["the tokenizer that was given"] = tokenizer.name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gradian_checks._read import flag, known, origin, text
+from gradian_checks._read import flag, known, model_name, origin, text
 from gradian_checks._trouble import silent_norms
 from gradian_core.audit import samples
 from gradian_core.audit.facts import LogFacts, NotAssessed
@@ -43,7 +43,7 @@ def fp16_precision(
         raise NotAssessed("The precision of training is not recorded.")
     if flag(training, "fp16") is not True or training.get("bf16") not in (None, False):
         return
-    model = (adapter.base_model if adapter else None) or text(training, "base_model") or ""
+    model = model_name(training, adapter) or ""
     overflows = 0 if log is None else silent_norms(log)
     wide = bool(_WIDE.search(model.lower()))
     device = text(training, "device") or ""

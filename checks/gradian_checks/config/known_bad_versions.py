@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradian_checks._read import number, version
+from gradian_checks._read import count, version
 from gradian_checks._trouble import loss_scale, scale_is_right
 from gradian_core.audit import samples
 from gradian_core.audit.facts import ExampleFacts, LogFacts, NotAssessed
@@ -74,7 +74,7 @@ def _bugs(
     training: TrainingConfig, log: LogFacts | None, examples: ExampleFacts | None
 ) -> Iterator[_Bug]:
     transformers, trl = version(training, "transformers"), version(training, "trl")
-    accumulation = number(training, "gradient_accumulation_steps") or 1
+    accumulation = count(training, "gradient_accumulation_steps") or 1
     shapes = frozenset[str]()
     if examples is not None:
         shapes = frozenset(examples.shape_names[i] for i in set(examples.shapes.tolist()))
@@ -86,7 +86,7 @@ def _bugs(
                 Severity.LOW,
                 "transformers 4.46 to 4.48 scaled the loss by the gradient accumulation",
                 "The logged training loss may be too high by a factor of "
-                f"{accumulation:g}, and clipping acts on gradients that are too large."
+                f"{accumulation}, and clipping acts on gradients that are too large."
                 + (" The log shows it." if seen else ""),
                 "Upgrade transformers to 4.49 or later.",
                 "transformers#37766, #35438",

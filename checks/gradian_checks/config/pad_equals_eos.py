@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradian_checks._families import family
-from gradian_checks._read import text, version
+from gradian_checks._read import model_name, spelled, text, version
 from gradian_core.audit import samples
 from gradian_core.audit.facts import NotAssessed, TokenizerFacts
 from gradian_core.check import check
@@ -80,18 +80,18 @@ def _tokens(
     training: TrainingConfig, tokenizer: TokenizerFacts | None, adapter: AdapterInfo | None
 ) -> tuple[str | None, str | None]:
     """Return ``(eos, pad)`` as the run had them."""
-    eos, pad = training.get("eos_token"), training.get("pad_token")
+    eos, pad = spelled(training, "eos_token"), spelled(training, "pad_token")
     if tokenizer is not None:
         eos = eos or (tokenizer.eos[0] if tokenizer.eos else None)
         pad = pad or (tokenizer.pad[0] if tokenizer.pad else None)
         if pad is None and training.tool in _SET_AT_TRAINING:
             pad = eos
     if eos is None:
-        name = (adapter.base_model if adapter else None) or training.get("base_model")
+        name = model_name(training, adapter)
         model = family(name)
         eos = model.end_token(str(name)) if model else None
     # a script may say pad_token = eos_token without naming either
-    if isinstance(pad, str) and pad.rsplit(".", 1)[-1] == "eos_token":
+    if pad is not None and pad.rsplit(".", 1)[-1] == "eos_token":
         return (eos or "the end token",) * 2
     return eos, pad
 
@@ -104,10 +104,10 @@ def _by_id(training: TrainingConfig) -> str | None:
     NotAssessed
         If neither is known.
     """
-    named = training.get("collator")
+    named = spelled(training, "collator")
     collator = (text(training, "collator") or "").replace("_", "")
     if any(name in collator for name in _PLAIN):
-        return str(named)
+        return named
     trl = version(training, "trl")
     if trl is not None:
         return f"trl {'.'.join(map(str, trl))}" if trl < (0, 17) else None

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from gradian_checks._families import family
-from gradian_checks._read import number
+from gradian_checks._read import count, model_name
 from gradian_checks._trouble import loss_scale
 from gradian_core.audit import samples
 from gradian_core.audit.facts import LogFacts, NotAssessed, TokenizerFacts
@@ -60,7 +60,7 @@ def initial_loss_too_high(
     if loss <= nearly:
         return
     worse = loss > chance
-    accumulation = number(training, "gradient_accumulation_steps") or 1
+    accumulation = count(training, "gradient_accumulation_steps") or 1
     summed = kind == "training" and accumulation > 1 and loss / accumulation < nearly / 2
     yield Finding(
         id="dynamics.initial_loss_too_high",
@@ -108,10 +108,7 @@ def _vocabulary(
 ) -> tuple[int | None, str]:
     if tokenizer is not None:
         return tokenizer.vocab_size, "the tokenizer's vocabulary"
-    name = (adapter.base_model if adapter else None) or (
-        training.get("base_model") if training else None
-    )
-    model = family(name if isinstance(name, str) else None)
+    model = family(model_name(training, adapter))
     if model is not None and model.vocab:
         return model.vocab, f"the vocabulary of {model.name}"
     return None, "the vocabulary is not known"

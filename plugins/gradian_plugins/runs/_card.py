@@ -11,7 +11,7 @@ from gradian_core.errors import InputError
 from gradian_core.runs.artifact import TrainerLog, Value
 from gradian_core.runs.evidence import found
 
-from ._files import number, text_of
+from ._files import finite, number, text_of
 from ._optimisers import optimiser
 from ._yaml import YamlConfig, parse_yaml
 
@@ -219,7 +219,7 @@ def card_log(card: Card, values: dict[str, Value]) -> TrainerLog | None:
     records: list[dict[str, Any]] = []
     before: float | None = None
     for row in card.results[1:]:
-        step, epoch = number(row.get("Step")), number(row.get("Epoch"))
+        step, epoch = finite(row.get("Step")), finite(row.get("Epoch"))
         if step is None:
             continue
         base: dict[str, Any] = {"step": int(step)} | ({} if epoch is None else {"epoch": epoch})
@@ -245,8 +245,8 @@ def _planned(records: list[dict[str, Any]], values: dict[str, Value]) -> int | N
     if cap is not None and isinstance(cap.value, int) and cap.value > 0:
         return cap.value
     asked = values.get("num_train_epochs")
-    epochs = None if asked is None else number(asked.value)
-    step, done = number(records[-1]["step"]), number(records[-1].get("epoch"))
+    epochs = None if asked is None else finite(asked.value)
+    step, done = finite(records[-1]["step"]), finite(records[-1].get("epoch"))
     if not epochs or not step or not done:
         return None
     return round(step / done * epochs)

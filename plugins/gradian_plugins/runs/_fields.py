@@ -68,7 +68,7 @@ def fitting_version(package: str, keys: Iterable[str], file: str) -> dict[str, V
     Returns
     -------
     dict
-        The package and its version; empty where more than two minor versions fit.
+        The package and its version; empty where more than three minor versions fit.
     """
     if package == "transformers":
         versions, table = _MINORS, _TRANSFORMERS
@@ -77,7 +77,7 @@ def fitting_version(package: str, keys: Iterable[str], file: str) -> dict[str, V
     present = set(keys)
     fits = [version for version in versions if _fits(version, table, present)]
     minors = dict.fromkeys(release(version)[:2] for version in fits)
-    if not fits or len(minors) > 2:
+    if not fits or len(minors) > 3:
         return {}
     extent = fits[0] if fits[0] == fits[-1] else f"{fits[0]} to {fits[-1]}"
     return {package: Value(fits[0], f"keys of {file}, which fit {package} {extent}", "inferred")}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ from gradian_core.text import excerpt
 __all__ = [
     "Remarks",
     "files_of",
+    "finite",
     "head",
     "integer",
     "json_lines",
@@ -31,7 +32,6 @@ _MOST_BYTES = 128 << 20
 _MOST_VALUES = 4_000_000
 _HEAD = 64 << 10
 _MOST_FILES = 2000
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 @dataclass(slots=True)
@@ -199,6 +199,12 @@ def integer(value: object) -> int | None:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if isinstance(value, int) else None
+
+
+def finite(value: object) -> float | None:
+    """Return a finite number that may be written as text, None for anything else."""
+    found = number(value)
+    return found if found is not None and math.isfinite(found) else None
 
 
 def number(value: object) -> float | None:

@@ -12,7 +12,7 @@ from gradian_core.errors import InputError
 from gradian_core.runs.artifact import TrainerLog, Value
 from gradian_core.runs.evidence import found
 
-from ._files import head, integer, json_value, number
+from ._files import finite, head, integer, json_value, number
 
 __all__ = ["STATE", "State", "checkpoints", "is_state", "read_state", "trl_metrics"]
 
@@ -122,12 +122,12 @@ def _values(state: Mapping[str, Any], log: TrainerLog) -> dict[str, Value]:
 
 def _cap(log: TrainerLog, state: Mapping[str, Any], name: str) -> dict[str, Value]:
     """Return max_steps of a run that took all its steps and ended inside an epoch."""
-    epochs, steps = number(state.get("num_train_epochs")), log.global_step
-    if not epochs or not steps or not log.epoch or steps != log.max_steps:
+    epochs, done, steps = finite(state.get("num_train_epochs")), finite(log.epoch), log.global_step
+    if not epochs or not done or not steps or steps != log.max_steps:
         return {}
     # where an epoch is no whole number of steps, up to one step of each may be missing
-    slack = (epochs + 0.5) * log.epoch / steps
-    if epochs - log.epoch <= slack:
+    slack = (epochs + 0.5) * done / steps
+    if epochs - done <= slack:
         return {}
-    origin = f"{name} (ended after {log.epoch:.2f} of {epochs:g} epochs)"
+    origin = f"{name} (ended after {done:.2f} of {epochs:g} epochs)"
     return {"max_steps": Value(steps, origin, "inferred")}

@@ -11,11 +11,12 @@ from typing import Any
 from gradian_core.errors import InputError
 from gradian_core.runs.artifact import Basis, Value
 from gradian_core.runs.evidence import found
+from gradian_core.runs.settings import coerce
 
 from ._files import Remarks, files_of, head
 from ._yaml import YamlConfig, read_yaml
 
-__all__ = ["asked", "config_of", "defaults", "has_config", "is_config", "yaml_files"]
+__all__ = ["asked", "config_of", "defaults", "flag", "has_config", "is_config", "yaml_files"]
 
 _SUFFIXES = frozenset({".yaml", ".yml"})
 _MOST_CONFIGS = 40
@@ -82,6 +83,12 @@ def config_of(
     for note in config.notes if config else ():
         remarks.note(note)
     return config
+
+
+def flag(value: Any) -> bool | None:
+    """Return a switch of a config, which may be a word; None for anything else."""
+    switch = coerce("packing", value)
+    return switch if isinstance(switch, bool) else None
 
 
 def asked(config: YamlConfig, names: Mapping[str, str], basis: Basis = "asked") -> dict[str, Value]:

@@ -110,6 +110,7 @@ class _Open:
     size_before: int
     anchor: str | None
     key: str | None = None
+    merges: bool = False
     merged: list[Any] = field(default_factory=list)
 
 
@@ -187,7 +188,7 @@ class _Builder:
             top.value.append(value)
         elif top.key is None:
             self._take_key(top, value, event)
-        elif top.key == "<<":
+        elif top.merges:
             top.merged.extend(value if isinstance(value, list) else [value])
             top.key = None
         else:
@@ -198,6 +199,8 @@ class _Builder:
         if isinstance(value, (dict, list)):
             self._refuse(event, "a key must be a word")
         top.key = value if isinstance(value, str) else str(value)
+        # in quotation marks it is a key like any other
+        top.merges = value == "<<" and not getattr(event, "style", None)
         if top.key in top.value:
             first = self.lines[(*top.path, top.key)]
             self._note(

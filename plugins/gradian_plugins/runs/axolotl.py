@@ -15,7 +15,7 @@ from ._card import read_card
 from ._files import Remarks, head, integer, number
 from ._peft import described_adapter
 from ._places import Places
-from ._tool_config import asked, config_of, defaults, has_config
+from ._tool_config import asked, config_of, defaults, flag, has_config
 from ._yaml import YamlConfig
 
 __all__ = ["AxolotlRunReader"]
@@ -129,6 +129,8 @@ def _embedded(path: Path, remarks: Remarks) -> tuple[YamlConfig | None, Value | 
     if card.axolotl is None:
         return None, None
     version, config = card.axolotl
+    for note in config.notes:
+        remarks.note(note)
     return config, Value(version, f"{card_path.name} (axolotl version)", "ran")
 
 
@@ -143,7 +145,7 @@ def _adapter(config: YamlConfig, path: Path, remarks: Remarks) -> AdapterInfo | 
         remarks.refuse("not_a_lora_run", text)
         return None
     targets = values.get("lora_target_modules")
-    if coerce("packing", values.get("lora_target_linear")) is True:
+    if flag(values.get("lora_target_linear")) is True:
         targets = "all-linear"
     raw = {
         "r": integer(number(values.get("lora_r"))),
@@ -171,8 +173,8 @@ def _derived(config: YamlConfig) -> dict[str, Value]:
         derived["has_eval_set"] = Value(bool(tests) or held_out > 0, config.where(key))
     else:
         derived["has_eval_set"] = Value(False, "default of axolotl (val_set_size 0)", "default")
-    if coerce("packing", values.get("sample_packing")) is True:
-        varlen = next((k for k in _VARLEN if coerce("packing", values.get(k)) is True), None)
+    if flag(values.get("sample_packing")) is True:
+        varlen = next((k for k in _VARLEN if flag(values.get(k)) is True), None)
         attention = str(values.get("attn_implementation") or "")
         if varlen is None and any(word in attention for word in ("flash", "flex", "varlen")):
             varlen = "attn_implementation"
@@ -192,7 +194,8 @@ def _derived(config: YamlConfig) -> dict[str, Value]:
         derived["stage"] = Value("pt", config.where("pretraining_dataset"))
     kind = values.get("adapter")
     source = config.where("adapter") if kind else f"{config.name} (no key 'adapter')"
-    derived["finetuning_type"] = Value({"qlora": "lora", None: "full"}.get(kind, kind), source)
+    method = "lora" if kind == "qlora" else str(kind or "full")
+    derived["finetuning_type"] = Value(method, source)
     return derived | _warmup(config)
 
 

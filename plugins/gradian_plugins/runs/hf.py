@@ -54,8 +54,8 @@ class HFRunReader:
         places = Places(path)
         if places.find(STATE, _ARGUMENTS, *RESULTS) or places.matching(*EVENTS):
             return True
-        config = _adapter_file(places)
-        if config is not None and ('"peft_type"' in head(config) or is_lfs_pointer(config)):
+        configs = _adapter_files(places)
+        if any('"peft_type"' in head(config) or is_lfs_pointer(config) for config in configs[-1:]):
             return True
         card = places.find(_CARD)
         return card is not None and is_card(head(card))
@@ -99,13 +99,14 @@ def _kind(path: Path) -> str | None:
     return None
 
 
-def _adapter_file(places: Places) -> Path | None:
+def _adapter_files(places: Places) -> list[Path]:
+    """Return the adapter's config where adapters usually lie, or those of other subfolders."""
     for folder in places.folders:
         for config in (folder / CONFIG, folder / "adapter" / CONFIG):
             if config.is_file():
-                return config
-    others = places.matching(f"*/{CONFIG}")
-    return others[-1] if others else None
+                return [config]
+    # epoch_2 before epoch_10
+    return sorted(places.matching(f"*/{CONFIG}"), key=lambda p: (len(p.parent.name), p.parent.name))
 
 
 class _Parts:
@@ -153,8 +154,13 @@ class _Parts:
         if places.borrowed is not None:
             self.remarks.note(f"The adapter's parent {places.borrowed} was read as its run.")
         self._take_states(places)
-        if config := _adapter_file(places):
-            self._take_adapter(config)
+        if configs := _adapter_files(places):
+            self._take_adapter(configs[-1])
+        if len(configs) > 1:
+            names = ", ".join(config.parent.name for config in configs[:-1])
+            self.remarks.note(
+                f"Of several adapters {configs[-1].parent.name} was read, not {names}."
+            )
         if saved := places.find(_ARGUMENTS):
             self._take_arguments(saved)
         if (card := places.find(_CARD)) and is_card(head(card)):

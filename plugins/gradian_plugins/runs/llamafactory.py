@@ -14,13 +14,12 @@ from gradian_core.runs.artifact import (
     Value,
 )
 from gradian_core.runs.evidence import settle
-from gradian_core.runs.settings import coerce
 
 from ._files import Remarks, head, integer, json_lines, number
 from ._llamafactory_keys import DEFAULTS, NAMES
 from ._peft import described_adapter
 from ._places import Places, is_lfs_pointer
-from ._tool_config import asked, config_of, defaults, has_config
+from ._tool_config import asked, config_of, defaults, flag, has_config
 from ._yaml import YamlConfig
 
 __all__ = ["LlamaFactoryRunReader"]
@@ -115,7 +114,7 @@ def _is_llamafactory(values: Mapping[str, Any]) -> bool:
 
 def _only_predicts(config: YamlConfig) -> bool:
     values = config.values
-    if coerce("packing", values.get("do_train")) is True:
+    if flag(values.get("do_train")) is True:
         return False
     others = ("do_predict", "do_eval", "predict_with_generate", "export_dir")
     return any(values.get(key) not in (None, False) for key in others)
@@ -159,14 +158,14 @@ def _derived(config: YamlConfig) -> dict[str, Value]:
     else:
         origin = "default of LLaMA-Factory (val_size 0, no eval_dataset)"
         derived["has_eval_set"] = Value(False, origin, "default")
-    if coerce("packing", values.get("neat_packing")) is True:
+    if flag(values.get("neat_packing")) is True:
         where = config.where("neat_packing")
         derived["packing"] = Value(True, where)
         derived["packing_isolated"] = Value(True, where)
-    elif coerce("packing", values.get("packing")) is True:
+    elif flag(values.get("packing")) is True:
         origin = "default of LLaMA-Factory (neat_packing false)"
         derived["packing_isolated"] = Value(False, origin, "default")
-    if coerce("packing", values.get("pure_bf16")) is True:
+    if flag(values.get("pure_bf16")) is True:
         derived["bf16"] = Value(True, config.where("pure_bf16"))
     return derived
 
@@ -184,8 +183,8 @@ def _adapter(config: YamlConfig, path: Path) -> AdapterInfo | None:
         "lora_dropout": number(values.get("lora_dropout")) or 0.0,
         "target_modules": "all-linear" if targets == ["all"] else targets,
         "modules_to_save": _names(extra) if extra else None,
-        "use_rslora": coerce("packing", values.get("use_rslora")) is True,
-        "use_dora": coerce("packing", values.get("use_dora")) is True,
+        "use_rslora": flag(values.get("use_rslora")) is True,
+        "use_dora": flag(values.get("use_dora")) is True,
     }
     key = next((k for k in ("lora_rank", "lora_target", "finetuning_type") if k in values), "")
     return described_adapter(path, raw, config.where(key), values.get("model_name_or_path"))

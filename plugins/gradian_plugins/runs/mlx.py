@@ -17,7 +17,6 @@ from gradian_core.runs.artifact import (
     Value,
 )
 from gradian_core.runs.evidence import settle
-from gradian_core.runs.settings import coerce
 
 from ._fields import fields
 from ._files import Remarks, files_of, head, integer, json_object, number, text_of
@@ -25,7 +24,7 @@ from ._mlx_text import is_mlx_text, mlx_log
 from ._optimisers import optimiser
 from ._peft import CONFIG, described_adapter
 from ._places import Places
-from ._tool_config import asked, config_of, defaults, has_config
+from ._tool_config import asked, config_of, defaults, flag, has_config
 from ._yaml import YamlConfig
 
 __all__ = ["MlxRunReader"]
@@ -52,6 +51,7 @@ _NAMES: Mapping[str, str] = {
     "data": "datasets",
     "grad_accumulation_steps": "gradient_accumulation_steps",
     "grad_checkpoint": "gradient_checkpointing",
+    "lora_layers": "num_layers",
     "learning_rate": "learning_rate",
     "max_seq_length": "max_seq_length",
     "model": "base_model",
@@ -152,7 +152,7 @@ def _config(path: Path, remarks: Remarks) -> YamlConfig | None:
 
 def _only_tests(config: YamlConfig) -> bool:
     train, test = config.values.get("train"), config.values.get("test")
-    return coerce("packing", train) is False and coerce("packing", test) is True
+    return flag(train) is False and flag(test) is True
 
 
 def _values(config: YamlConfig) -> dict[str, Value]:
@@ -168,7 +168,7 @@ def _values(config: YamlConfig) -> dict[str, Value]:
         origin = f"default of mlx-lm (iters {_ITERS})"
         values["max_steps"] = Value(_ITERS // each, origin, "default")
     else:
-        values["max_steps"] = Value(iters // each, f"{config.where('iters')} (iters)")
+        values["max_steps"] = Value(iters // each, f"{config.where('iters')} (iters)", basis)
     return values
 
 
@@ -184,19 +184,18 @@ def _derived(config: YamlConfig, basis: Basis) -> dict[str, Value]:
         if isinstance(mine, dict) and number(mine.get("weight_decay")) is not None:
             decay = number(mine["weight_decay"])
             derived["weight_decay"] = Value(decay, config.where("optimizer_config"))
-    masked = coerce("packing", values.get("mask_prompt"))
+    masked = flag(values.get("mask_prompt"))
     if isinstance(masked, bool):
         where = f"{config.where('mask_prompt')} (mask_prompt)"
         derived["train_on_prompt"] = Value(not masked, where)
     schedule = values.get("lr_schedule")
     if isinstance(schedule, dict):
         where = config.where("lr_schedule")
-        kind = str(schedule.get("name") or "constant").removesuffix("_decay")
-        derived["lr_scheduler_type"] = Value(kind, where)
-        peak = schedule.get("arguments")
-        if isinstance(peak, list) and peak and number(peak[0]) is not None:
+        name = str(schedule.get("name") or "constant")
+        derived["lr_scheduler_type"] = Value(name.split("_")[0], where)
+        if (peak := _peak(name, schedule.get("arguments"))) is not None:
             # the schedule's own arguments replace learning_rate
-            derived["learning_rate"] = Value(number(peak[0]), f"{where} (arguments)", basis)
+            derived["learning_rate"] = Value(peak, f"{where} (arguments)", basis)
     else:
         derived["lr_scheduler_type"] = Value(
             "constant", "default of mlx-lm (no lr_schedule)", "default"
@@ -207,6 +206,14 @@ def _derived(config: YamlConfig, basis: Basis) -> dict[str, Value]:
     origin = f"{config.where('val_batches')} (mlx-lm evaluates on valid.jsonl)"
     derived["has_eval_set"] = Value(batches != 0, origin, "inferred")
     return derived
+
+
+def _peak(schedule: str, arguments: Any) -> float | None:
+    """Return the highest rate of a schedule: its first argument, or the second if it rises."""
+    if not isinstance(arguments, list):
+        return None
+    rates = [number(rate) for rate in arguments[: 2 if schedule.startswith("linear") else 1]]
+    return max((rate for rate in rates if rate is not None), default=None)
 
 
 def _adapter(config: YamlConfig, path: Path, values: Mapping[str, Value]) -> AdapterInfo | None:

@@ -15,12 +15,11 @@ from gradian_core.runs.artifact import (
     Value,
 )
 from gradian_core.runs.evidence import settle
-from gradian_core.runs.settings import coerce
 
-from ._files import Remarks, files_of, head, integer, number, text_of
+from ._files import Remarks, files_of, finite, head, integer, number, text_of
 from ._optimisers import optimiser
 from ._peft import described_adapter
-from ._tool_config import asked, config_of, defaults, has_config
+from ._tool_config import asked, config_of, defaults, flag, has_config
 from ._yaml import YamlConfig
 
 __all__ = ["TorchtuneRunReader"]
@@ -164,7 +163,7 @@ def _derived(config: YamlConfig, lora: bool) -> dict[str, Value]:
     for name in ("bf16", "fp16"):
         dtype = values.get("dtype")
         derived[name] = Value(_DTYPES.get(str(dtype)) == name, config.where("dtype"))
-    cap, epochs = number(values.get("max_steps_per_epoch")), number(values.get("epochs"))
+    cap, epochs = finite(values.get("max_steps_per_epoch")), finite(values.get("epochs"))
     if cap and epochs:
         derived["max_steps"] = Value(int(cap * epochs), config.where("max_steps_per_epoch"))
     derived["has_eval_set"] = Value(
@@ -182,7 +181,7 @@ def _derived(config: YamlConfig, lora: bool) -> dict[str, Value]:
         origin = f"default of {data}"
         derived["train_on_prompt"] = Value(on_prompt, origin, "default")
     section = values.get("dataset")
-    if isinstance(section, dict) and coerce("packing", section.get("packed")) is True:
+    if isinstance(section, dict) and flag(section.get("packed")) is True:
         where = f"{config.where('dataset', 'packed')} (torchtune masks by row)"
         derived["packing_isolated"] = Value(True, where)
     return derived | _base(config)
@@ -204,9 +203,9 @@ def _adapter(config: YamlConfig, path: Path) -> AdapterInfo | None:
         return None
     names = model.get("lora_attn_modules")
     targets = [_ATTENTION.get(str(n), str(n)) for n in names] if isinstance(names, list) else []
-    if coerce("packing", model.get("apply_lora_to_mlp")) is True:
+    if flag(model.get("apply_lora_to_mlp")) is True:
         targets += _MLP
-    if coerce("packing", model.get("apply_lora_to_output")) is True:
+    if flag(model.get("apply_lora_to_output")) is True:
         targets.append("lm_head")
     raw = {
         "r": integer(number(model.get("lora_rank"))) or 8,
@@ -214,7 +213,7 @@ def _adapter(config: YamlConfig, path: Path) -> AdapterInfo | None:
         "lora_dropout": number(model.get("lora_dropout")) or 0.0,
         "target_modules": targets,
         "use_rslora": False,
-        "use_dora": coerce("packing", model.get("use_dora")) is True or "dora" in component,
+        "use_dora": flag(model.get("use_dora")) is True or "dora" in component,
     }
     base = _base(config).get("base_model")
     where = config.where("model", "lora_rank") if "lora_rank" in model else config.where("model")

@@ -11,11 +11,11 @@ from typing import Any
 
 from gradian_core.runs.artifact import AdapterInfo, RunArtifact, TrainingConfig, Value
 from gradian_core.runs.evidence import settle
-from gradian_core.runs.settings import SETTINGS, coerce
+from gradian_core.runs.settings import SETTINGS
 
 from ._files import Remarks, integer, number
 from ._peft import described_adapter
-from ._tool_config import asked, config_of, defaults, has_config
+from ._tool_config import asked, config_of, defaults, flag, has_config
 from ._yaml import YamlConfig
 
 __all__ = ["TrlRunReader"]
@@ -139,7 +139,7 @@ def _derived(config: YamlConfig, adapter: AdapterInfo | None) -> dict[str, Value
 
 def _adapter(config: YamlConfig, path: Path) -> AdapterInfo | None:
     values = config.values
-    if coerce("packing", values.get("use_peft")) is not True:
+    if flag(values.get("use_peft")) is not True:
         return None
     targets = values.get("lora_target_modules")
     if isinstance(targets, str) and targets != "all-linear":
@@ -151,8 +151,8 @@ def _adapter(config: YamlConfig, path: Path) -> AdapterInfo | None:
         "lora_dropout": 0.05 if dropout is None else dropout,
         "target_modules": targets[0] if targets == ["all-linear"] else targets,
         "modules_to_save": values.get("lora_modules_to_save"),
-        "use_rslora": coerce("packing", values.get("use_rslora")) is True,
-        "use_dora": coerce("packing", values.get("use_dora")) is True,
+        "use_rslora": flag(values.get("use_rslora")) is True,
+        "use_dora": flag(values.get("use_dora")) is True,
     }
     where = config.where("lora_r" if "lora_r" in values else "use_peft")
     return described_adapter(path, raw, where, values.get("model_name_or_path"))

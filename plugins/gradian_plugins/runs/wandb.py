@@ -46,7 +46,7 @@ class WandbRunReader:
         if path.is_file():
             if path.name.endswith(_OUTPUT):
                 return has_printed_log(head(path)) or is_lfs_pointer(path)
-            return path.suffix == ".yaml" and "_wandb:" in head(path)
+            return path.name.endswith(_SUMMARY) or (path.suffix == ".yaml" and _is_config(path))
         return _folder(path, Remarks()) is not None
 
     def read(self, path: Path) -> RunArtifact:
