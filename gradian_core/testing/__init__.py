@@ -1,1 +1,0 @@
-"""Conformance kit for plugin authors."""
