@@ -108,7 +108,9 @@ def _write_tokenizer(folder: Path, data: Path) -> Path:
         show_progress=False,
     )
     with data.open(encoding="utf-8") as file:
-        backend.train_from_iterator([line for line, _ in zip(file, range(5000))], trainer)
+        backend.train_from_iterator(
+            [line for line, _ in zip(file, range(5000), strict=False)], trainer
+        )
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=backend, eos_token="<|im_end|>", pad_token="<|pad|>"
     )

@@ -149,9 +149,7 @@ def test_every_option_is_listed(docs, cells, name):
     options = [argument for argument in arguments if argument.names[0].startswith("-")]
     # outside its program a command also has the negative flags that the program switches off
     switched_off = ("--no-", "--empty-")
-    assert listed == {
-        tuple(n for n in o.names if not n.startswith(switched_off)) for o in options
-    }
+    assert listed == {tuple(n for n in o.names if not n.startswith(switched_off)) for o in options}
     for argument in arguments:
         assert argument in options or argument.names[0] in section
 
