@@ -8,13 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradian_checks._read import by_default, number, origin, text
+from gradian_checks._read import as_number, by_default, number, origin, text
 from gradian_core.audit.facts import LogFacts, NotAssessed
 from gradian_core.runs.artifact import AdapterInfo, TrainingConfig
 
 __all__ = ["Lora", "PeakRate", "full_fine_tune", "lora", "peak_rate"]
 
 _FULL = frozenset({"full", "freeze"})
+_MOST = 1e6
+"""No rate, rank or alpha is larger; what is has gone wrong on its way here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +111,13 @@ def peak_rate(training: TrainingConfig, log: LogFacts | None) -> PeakRate:
     asked = number(training, "learning_rate")
     logged = np.array([]) if log is None else log.learning_rate[np.isfinite(log.learning_rate)]
     unset = asked is None or by_default(training, "learning_rate")
-    if unset and len(logged) and logged.max() > 0:
+    if unset and len(logged) and 0 < logged.max() < _MOST:
         top = int(logged.argmax())
         # it fell from its peak, or it was steady: a schedule that still rises is not at its peak
         steady = len(logged) >= 3 and np.ptp(logged) <= 1e-9 * logged.max()
         whole = bool(steady or (len(logged) > top + 1 and logged[-1] < logged[top]))
         return PeakRate(float(logged.max()), "highest logged value", whole)
-    if asked is None or not asked > 0 or not math.isfinite(asked):
+    if asked is None or not 0 < asked < _MOST:
         raise NotAssessed("No learning rate is recorded.")
     return PeakRate(asked, origin(training, "learning_rate"), whole=True)
 
@@ -128,9 +130,5 @@ def _pattern(adapter: AdapterInfo, key: str) -> dict[str, float]:
 
 
 def _positive(value: object) -> bool:
-    return (
-        isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        and math.isfinite(value)
-        and value > 0
-    )
+    made = as_number(value)
+    return made is not None and 0 < made < _MOST

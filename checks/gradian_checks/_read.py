@@ -9,6 +9,7 @@ from gradian_core.audit.facts import NotAssessed
 from gradian_core.runs.artifact import AdapterInfo, TrainingConfig
 
 __all__ = [
+    "as_number",
     "by_default",
     "count",
     "flag",
@@ -34,12 +35,20 @@ def known(training: TrainingConfig | None, name: str) -> bool:
     return training is not None and name in training.values
 
 
-def number(training: TrainingConfig | None, name: str) -> float | None:
-    """Return a setting as a number (infinity counts, NaN and flags do not), else None."""
-    value = None if training is None else training.get(name)
+def as_number(value: object) -> float | None:
+    """Return a value as a float; None for flags, NaN, text, and numbers that no float holds."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return None if math.isnan(value) else float(value)
+    try:
+        made = float(value)
+    except OverflowError:
+        return None
+    return None if math.isnan(made) else made
+
+
+def number(training: TrainingConfig | None, name: str) -> float | None:
+    """Return a setting as a number (infinity counts, NaN and flags do not), else None."""
+    return as_number(None if training is None else training.get(name))
 
 
 def count(training: TrainingConfig | None, name: str) -> int | None:
@@ -86,7 +95,7 @@ def origin(training: TrainingConfig, name: str) -> str:
 
 def short(value: float) -> str:
     """Return a number as people write it in configs: ``2e-4``, ``0.05``, ``12``."""
-    if value and (abs(value) < 1e-2 or abs(value) >= 1e6):
+    if math.isfinite(value) and value and (abs(value) < 1e-2 or abs(value) >= 1e6):
         mantissa, exponent = f"{value:.2e}".split("e")
         return f"{float(mantissa):g}e{int(exponent)}"
     return f"{value:.4g}"
@@ -125,7 +134,7 @@ def shown_value(value: object) -> str:
     """Return a value of a config as people write it, cut to a readable length."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
-    if isinstance(value, (int, float)):
-        return short(float(value))
-    words = str(value)
+    if (made := as_number(value)) is not None:
+        return short(made)
+    words = "a huge number" if isinstance(value, int) else str(value)
     return words if len(words) <= 60 else f"{words[:57]}..."

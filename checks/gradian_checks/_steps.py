@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradian_checks._read import count, flag, number
+from gradian_checks._read import as_number, count, flag, number
 from gradian_core.audit.facts import ExampleFacts, LogFacts
 from gradian_core.runs.artifact import TrainingConfig
 
@@ -188,7 +188,5 @@ def _throughput_batch(log: LogFacts | None) -> float | None:
 
 
 def _extra(log: LogFacts, key: str) -> float | None:
-    value = log.extra.get(key)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        return None
-    return float(value)
+    value = as_number(log.extra.get(key))
+    return value if value is not None and math.isfinite(value) else None

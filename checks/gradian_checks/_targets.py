@@ -90,6 +90,8 @@ class Targets:
         All linear layers are adapted.
     by_default
         No targets are given; these are PEFT's for the model family.
+    missed
+        Names that a known model does not have.
     """
 
     attention: tuple[str, ...] = ()
@@ -97,6 +99,12 @@ class Targets:
     unknown: tuple[str, ...] = ()
     everything: bool = False
     by_default: bool = False
+    missed: tuple[str, ...] = ()
+
+    @property
+    def misses_mlp(self) -> bool:
+        """Whether a name that the model does not have is another family's MLP."""
+        return any(_MLP_WORDS.search(name) for name in self.missed)
 
 
 def matches(target: str, module: str) -> bool:
@@ -138,15 +146,19 @@ def targets(adapter: AdapterInfo) -> Targets:
 
 
 def _place(names: Iterable[str], model: Family | None) -> Targets:
-    attention, mlp, unknown = [], [], []
+    attention: list[str] = []
+    mlp: list[str] = []
+    unknown: list[str] = []
+    missed: list[str] = []
     for name in names:
         last = name.rsplit(".", 1)[-1].lower()
         if model is not None:
             # a name may reach both: GPT-2 has c_proj in attention and in the MLP
-            if any(matches(name, module) for module in model.attention):
-                attention.append(name)
-            if any(matches(name, module) for module in model.mlp):
-                mlp.append(name)
+            in_attention = any(matches(name, module) for module in model.attention)
+            in_mlp = any(matches(name, module) for module in model.mlp)
+            attention += [name] * in_attention
+            mlp += [name] * in_mlp
+            missed += [name] * (not in_attention and not in_mlp)
         elif "." in name and re.search(r"mlp|feed_forward|ffn|experts", name):
             mlp.append(name)
         elif "." in name and re.search(r"attn|attention", name):
@@ -157,7 +169,7 @@ def _place(names: Iterable[str], model: Family | None) -> Targets:
             attention.append(name)
         elif last not in _NEITHER:
             unknown.append(name)
-    return Targets(tuple(attention), tuple(mlp), tuple(unknown))
+    return Targets(tuple(attention), tuple(mlp), tuple(unknown), missed=tuple(missed))
 
 
 def _expression(pattern: str) -> Targets:

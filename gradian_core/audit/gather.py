@@ -180,8 +180,8 @@ class Facts:
         found = part(self.run)
         if found is not None:
             return found
-        why = " ".join(self.run.refusals.values())
-        return Missing(why or f"The run {self.run.path.name} holds no {what}.")
+        why = [f"The run {self.run.path.name} holds no {what}.", *self.run.refusals.values()]
+        return Missing(" ".join(why))
 
     # --- the rows --------------------------------------------------------------------------
 
@@ -258,9 +258,16 @@ class Facts:
         if self.inputs.run is not None:
             places.append(self.inputs.run)
         for place in places:
-            if has_tokenizer(place):
+            if not has_tokenizer(place):
+                continue
+            try:
+                found = self._load_tokenizer(str(place))
+            except InputError as error:
+                # Nobody asked for this one; it must not stop the audit.
+                self.notes.append(error.message.replace(str(place), place.name))
+            else:
                 self.notes.append(f"The tokenizer is the one saved in {place.name}.")
-                return self._load_tokenizer(str(place))
+                return found
         return Missing("No tokenizer was given.", ("--base-model",))
 
     @cached_property
@@ -295,6 +302,9 @@ class Facts:
                 cache_dir=self.inputs.cache_dir,
                 sample=self.inputs.token_sample,
             )
+        if facts.max_seq_length is not None:
+            limit = f"{facts.max_seq_length:,} tokens ({facts.limit_source})"
+            self.notes.append(f"Rows were cut at {limit}, as in training.")
         self.notes += facts.notes
         return facts
 

@@ -89,6 +89,7 @@ def test_everything_given(train, tokenizer, tmp_path):
     assert all(full.get(name) is value for name, value in got.items())
     assert reader.calls == [tmp_path]
     assert "One file was skipped." in full.notes
+    assert "Rows were cut at 60 tokens (sample), as in training." in full.notes
 
 
 def test_a_run_without_a_part_says_why(tmp_path):
@@ -98,7 +99,8 @@ def test_a_run_without_a_part_says_why(tmp_path):
     refused = facts(
         Reader(refusals={"not_a_training_run": f"{tmp_path} is a prediction."}), run=tmp_path
     )
-    assert refused.get("adapter").why == f"{tmp_path.name} is a prediction."
+    name = tmp_path.name
+    assert refused.get("adapter").why == f"The run {name} holds no adapter. {name} is a prediction."
 
 
 def test_the_adapter_beside_the_run_wins(tmp_path):
@@ -120,6 +122,15 @@ def test_the_tokenizer_beside_the_run_is_taken_and_told(train, tokenizer):
     assert f"The tokenizer is the one saved in {tokenizer.name}." in found.notes
     beside = replace(samples.adapter(), path=tokenizer)
     assert facts(Reader(adapter=beside), run=Path("x")).get("tokenizer").name == str(tokenizer)
+
+
+def test_a_damaged_tokenizer_that_nobody_asked_for_stops_nothing(train, tmp_path):
+    for name in ("tokenizer_config.json", "tokenizer.json"):
+        (tmp_path / name).write_text("{")
+    found = facts(Reader(), dataset=train, run=tmp_path)
+    assert found.get("tokens").unlock == ("--base-model",)
+    assert any("cannot be loaded" in note for note in found.notes)
+    assert not any(str(tmp_path) in note for note in found.notes)
 
 
 def test_a_model_that_cannot_be_fetched_stops_no_audit(train, monkeypatch):

@@ -174,7 +174,7 @@ def test_real_run(files: str, tmp_path: Path) -> None:
 
 def test_nothing_is_judged_without_losses(tmp_path: Path) -> None:
     _, unjudged = audit(tmp_path, "51")
-    assert {f"dynamics.{name}" for name, _ in dynamics.CORE} <= unjudged
+    assert {spec.name for spec in dynamics.gradian_checks() if spec.core} <= unjudged
 
 
 def test_a_card_without_settings_is_not_judged(tmp_path: Path) -> None:

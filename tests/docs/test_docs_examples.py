@@ -62,6 +62,7 @@ def test_quickstart(docs, tmp_path, monkeypatch):
 
 
 def test_report(docs, tmp_path, monkeypatch, root):
+    pytest.importorskip("sklearn")
     samples = SimpleNamespace(
         **runpy.run_path(str(root / "tests" / "report" / "report_samples.py"))
     )

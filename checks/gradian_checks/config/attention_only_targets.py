@@ -69,4 +69,5 @@ def attention_only_targets(
             "base_model": adapter.base_model,
             "rows": None if examples is None else len(examples),
         },
+        because_of="config.target_modules_unmatched" if reach.misses_mlp else None,
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
+from gradian_checks._read import as_number
 from gradian_core.audit import samples
 from gradian_core.audit.facts import ExampleFacts, NotAssessed
 from gradian_core.check import check
@@ -37,8 +39,8 @@ def high_lora_dropout(
     """
     if adapter.peft_type.upper() != "LORA":
         raise NotAssessed(f"Not a LoRA adapter: its method is {adapter.peft_type}.")
-    dropout = adapter.raw.get("lora_dropout")
-    if isinstance(dropout, bool) or not isinstance(dropout, (int, float)):
+    dropout = as_number(adapter.raw.get("lora_dropout"))
+    if dropout is None or not 0 <= dropout < math.inf:
         raise NotAssessed("The adapter's dropout is not recorded.")
     if not dropout > _LOW:
         return

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterator
 
-from gradian_checks._read import number, shown_value
+from gradian_checks._read import as_number, number, shown_value
 from gradian_core.audit import samples
 from gradian_core.audit.facts import LogFacts
 from gradian_core.check import check
@@ -85,9 +85,9 @@ def requested_vs_actual(training: TrainingConfig, log: LogFacts | None = None) -
 
 
 def _same(name: str, asked: object, ran: object, training: TrainingConfig) -> bool:
-    if not (_number(asked) and _number(ran)):
+    a, b = as_number(asked), as_number(ran)
+    if a is None or b is None or not (math.isfinite(a) and math.isfinite(b)):
         return True
-    a, b = float(asked), float(ran)  # type: ignore[arg-type]
     if name == "num_train_epochs":
         # max_steps wins over epochs, and trainer_state.json rounds epochs up to a whole number
         capped = (number(training, "max_steps") or 0) > 0
@@ -97,7 +97,7 @@ def _same(name: str, asked: object, ran: object, training: TrainingConfig) -> bo
         return a <= 0 or a == b
     if name == "per_device_train_batch_size":
         # trainer_state.json counts the rows of all devices of one process
-        return b >= a and b % a == 0
+        return a <= 0 or (b >= a and b % a == 0)
     return math.isclose(a, b, rel_tol=1e-6)
 
 
@@ -109,7 +109,3 @@ def _epochs(training: TrainingConfig, log: LogFacts | None) -> tuple[float, floa
         return None
     ended = log.global_step and log.max_steps and log.global_step >= log.max_steps
     return (asked, done) if ended and abs(done / asked - 1) > _SLACK else None
-
-
-def _number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradian_checks._rates import rates
-from gradian_checks._read import flag, short
+from gradian_checks._read import count, flag, short
 from gradian_checks._steps import effective_batch
 from gradian_core.audit import samples
 from gradian_core.audit.facts import LogFacts, NotAssessed
@@ -62,14 +62,14 @@ def small_effective_batch(
         rate = None
     hot = rate is not None and rate.independent > _CALM
     severity = Severity.MEDIUM if batch.size == 1 and hot and not packed else Severity.LOW
-    target = max(round(8 / batch.size), 2)
+    passes = (count(training, "gradient_accumulation_steps") or 1) * max(8 // batch.size, 2)
     at = f" with lr={short(rate.peak.value)}" if rate is not None else ""
     yield Finding(
         id="config.small_effective_batch",
         severity=severity,
         title=f"Effective batch size {batch.size}{at} makes noisy steps",
         detail=f"It is {batch.parts}.",
-        fix=f"Accumulate {target} times as many passes per step, or halve the learning rate.",
+        fix=f"Set gradient_accumulation_steps: {passes}, or halve the learning rate.",
         evidence={
             "effective_batch": batch.size,
             "parts": batch.parts,
