@@ -19,7 +19,7 @@ __all__ = ["ShardFile", "StoredBlock"]
 READ_BYTES = 32 << 20
 """Gradients read from disk at once: small beside a block, large beside opening a file."""
 
-PIECE_BYTES = 1 << 20
+PIECE_BYTES = 2 << 20
 """Gradients handed to an engine at once. Engines convert them to float64 and go over them more
 than once, which is several times as fast as long as they stay in the processor's cache."""
 
