@@ -1,7 +1,7 @@
 """A real instruct model: wrong capitals are planted in a fine-tune, and the defaults look for them.
 
 What holds is asserted; what does not is marked as an expected failure, with what was measured.
-The whole table, with more variants, is in docs/results/smollm2-planted.md.
+The script experiments/smollm2_planted.py measures more variants.
 """
 
 from __future__ import annotations
