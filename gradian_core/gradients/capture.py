@@ -26,8 +26,9 @@ _STRATEGIES: dict[str, type[HooksCapture | LoopCapture | VmapCapture]] = {
     "vmap": VmapCapture,
 }
 
-# A wrong gradient is wrong by order 1; these only have to let rounding pass.
-_TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-3}
+# A wrong gradient is wrong by order 1; these only have to let rounding pass. Models round to
+# float32 inside (norms, softmax, rotation) whatever their own dtype is.
+_TOLERANCE = {torch.float64: 1e-4, torch.float32: 1e-3}
 _HALF_TOLERANCE = 1e-1
 
 

@@ -59,7 +59,8 @@ def find_sites(model: Any, adapter: str) -> tuple[Site, ...]:
             continue
         parameters = tuple(
             (names[id(parameter)], parameter)
-            for holder in module.adapter_layer_names
+            # PEFT may list a holder twice (DoRA's magnitude vector): each tensor counts once
+            for holder in dict.fromkeys(module.adapter_layer_names)
             for parameter in _tensors(getattr(module, holder, {}), adapter)
         )
         if not parameters:

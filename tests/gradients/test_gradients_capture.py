@@ -201,6 +201,8 @@ def test_what_hooks_cannot_see_is_refused_by_name_and_exact_by_loop(lora, word):
     assert "model." in error.value.message
     assert "loop" in error.value.hint
     assert_exact(loaded, GradsSection(strategy="loop"), factory.make_tokens(), [0, 3], 1e-10)
+    for block in make_capture(loaded, GradsSection(strategy="loop")).blocks:
+        assert len(set(block.parameters)) == len(block.parameters), "a tensor counts twice"
 
 
 @pytest.mark.filterwarnings("ignore:Model has `tie_word_embeddings=True`")
