@@ -80,4 +80,7 @@ class DataInf:
             "datainf averages inverses in place of inverting the average, block by block: it is "
             f"an approximation, and its ranking depends on the damping ({damping})."
         )
-        return (sentence,)
+        scale = type(self._settings).model_fields["lambda_scale"].default
+        if self._settings.lambda_override is None or self._settings.lambda_scale == scale:
+            return (sentence,)
+        return (sentence, "lambda_scale has no effect beside lambda_override.")

@@ -10,6 +10,11 @@ from numpy.typing import NDArray
 
 __all__ = ["Agreement", "agreement"]
 
+SAME_DIRECTION = 1e-6
+"""Relative distance from a multiple below which two score vectors are one."""
+SAME_RANKS = 20
+"""Rows from which an identical order of all of them is no coincidence."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
@@ -28,6 +33,10 @@ class Agreement:
         Share of them that both rankings name, in [0, 1].
     chance
         Overlap that two unrelated rankings would have on average, ``k / n``.
+    independent
+        False where the second scores are the first ones times a positive number, or order at
+        least :data:`SAME_RANKS` rows in exactly the same way: both are one computation, and that
+        they agree is no evidence.
     """
 
     n: int
@@ -35,6 +44,7 @@ class Agreement:
     k: int
     overlap: float
     chance: float
+    independent: bool = True
 
 
 def agreement(
@@ -69,7 +79,21 @@ def agreement(
         k=top,
         overlap=float(_membership(a, top) @ _membership(b, top)) / top,
         chance=top / n,
+        independent=not _same(a, b),
     )
+
+
+def _same(a: NDArray[np.floating[Any]], b: NDArray[np.floating[Any]]) -> bool:
+    """Whether two engines computed one thing; never so where one tells no two rows apart."""
+    if np.ptp(a) == 0 or np.ptp(b) == 0:
+        return False
+    # scaled first: squares of scores near the limits of float64 overflow
+    x = a.astype(np.float64) / np.abs(a).max()
+    y = b.astype(np.float64) / np.abs(b).max()
+    factor = float(x @ y) / float(x @ x)
+    if factor > 0 and np.linalg.norm(y - factor * x) <= SAME_DIRECTION * np.linalg.norm(y):
+        return True
+    return len(a) >= SAME_RANKS and np.array_equal(_average_ranks(a), _average_ranks(b))
 
 
 def _average_ranks(values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:

@@ -45,7 +45,8 @@ def attribute(
     engine
         Attribution engine (default: datainf).
     cross_check
-        Second engine for rank agreement, or none (default: graddot).
+        Second engine for rank agreement, or none (default: graddot; datainf beside graddot or
+        tracin).
     metric
         How the capability is measured (default: exact_match).
     device

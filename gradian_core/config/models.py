@@ -14,7 +14,14 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 
 __all__ = [
     "ClusteringSection",
@@ -71,13 +78,17 @@ class GradsSection(Section):
     """Recompute activations in the backward pass (less memory, more time, same numbers)."""
 
 
+_CURVATURE_FREE = frozenset({"graddot", "tracin"})
+
+
 class EngineSection(Section):
     """The attribution engine."""
 
     name: str = "datainf"
     """Name of an engine (``gradian plugins list``)."""
     cross_check: str | None = "graddot"
-    """A second engine for rank agreement, or ``none``."""
+    """A second engine for rank agreement, or ``none``. Left out beside ``graddot`` or
+    ``tracin``, it is ``datainf``: those two rank alike."""
     lambda_scale: float = Field(0.1, gt=0, allow_inf_nan=False)
     """Damping relative to the mean squared gradient of each block."""
     lambda_override: float | None = Field(None, gt=0, allow_inf_nan=False)
@@ -93,6 +104,17 @@ class EngineSection(Section):
     @classmethod
     def _none_is_none(cls, value: object) -> object:
         return None if isinstance(value, str) and value.lower() in {"none", ""} else value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _unlike_by_default(cls, values: object) -> object:
+        if (
+            isinstance(values, dict)
+            and "cross_check" not in values
+            and values.get("name") in _CURVATURE_FREE
+        ):
+            return {**values, "cross_check": "datainf"}
+        return values
 
 
 class EvaluationSection(Section):

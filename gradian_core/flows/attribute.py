@@ -87,11 +87,7 @@ def attribute(
     queries = build_queries(session, measured, tools.metric_spec, encoded, force=force)
     index = training_index(session, encoded, force=force)
     main = run_engine(session, tools.engine_name, tools.engine, index, queries)
-    check = (
-        None
-        if tools.check is None or tools.check_name is None
-        else run_engine(session, tools.check_name, tools.check, index, queries)
-    )
+    check = _cross_check(session, tools, main, index, queries)
     agreed = None if check is None else _agreement(main, check)
     texts = [example.full_text for example in session.dataset]
     assignment, notes = _assign(session, tools, texts)
@@ -123,7 +119,7 @@ def attribute(
         ),
         findings=[
             *_findings(session, measured, encoded, index, queries),
-            *_engine_findings(main, check, agreed),
+            *_engine_findings(tools, main, check, agreed),
             *_cluster_findings(clusters, measured),
             *audited,
             *overlaps(audited, clusters, assignment.labels, encoded.tokens.ids),
@@ -146,17 +142,21 @@ def attribute(
     )
 
 
+def _cross_check(
+    session: Session, tools: Tools, main: EngineRun, index: GradientIndex, queries: PlannedQueries
+) -> EngineRun | None:
+    if tools.check is None or tools.check_name is None:
+        return None
+    if tools.check_name == tools.engine_name:
+        # the same numbers again; the comparison will find that, and say so
+        return main
+    return run_engine(session, tools.check_name, tools.check, index, queries)
+
+
 def _agreement(main: EngineRun, check: EngineRun) -> AgreementReport:
     # rows without a gradient would agree on their score of 0
     scored = main.scores.scored
-    found = agreement(main.total[scored], check.total[scored])
-    return AgreementReport(
-        engine=check.name,
-        spearman=found.spearman,
-        top_k=found.k,
-        top_k_overlap=found.overlap,
-        top_k_chance=found.chance,
-    )
+    return AgreementReport.of(check.name, agreement(main.total[scored], check.total[scored]))
 
 
 def _assign(
@@ -202,11 +202,11 @@ def _findings(
 
 
 def _engine_findings(
-    main: EngineRun, check: EngineRun | None, agreed: AgreementReport | None
+    tools: Tools, main: EngineRun, check: EngineRun | None, agreed: AgreementReport | None
 ) -> Iterator[Finding]:
-    for run in (main, check):
-        if run is not None:
-            yield from (say.engine_caveat(run.name, caveat) for caveat in run.scores.caveats)
+    runs = [run for run in (main, check) if run is not None]
+    yield from say.engine_caveats((run.name, said) for run in runs for said in run.scores.caveats)
+    yield from _given(say.ignored_settings(main.name, *tools.ignored))
     yield from _given(say.uncalibrated_scale(main.total, int(main.scores.scored.sum())))
     if agreed is not None:
         yield from _given(say.engine_disagreement(main.name, agreed))

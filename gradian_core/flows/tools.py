@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradian_core.flows.session import Session
-from gradian_core.plugins.options import clusterer_options, engine_options
+from gradian_core.plugins.options import (
+    clusterer_options,
+    engine_options,
+    ignored_engine_options,
+)
 from gradian_core.protocols import BlockEngine, Clusterer, LikelihoodMetric, TextMetric
 from gradian_core.specs import MetricSpec
 
@@ -29,6 +33,9 @@ class Tools:
         The clusterer.
     owners
         Distribution and version of each, by kind, for the provenance.
+    ignored
+        Changed settings of section ``engine`` without effect on the reported scores, and a
+        sentence on who does take them.
     """
 
     engine: BlockEngine
@@ -41,6 +48,7 @@ class Tools:
     metric_spec: MetricSpec
     clusterer: Clusterer
     owners: dict[str, str]
+    ignored: tuple[dict[str, Any], str]
 
 
 def resolve_tools(session: Session) -> Tools:
@@ -83,7 +91,21 @@ def resolve_tools(session: Session) -> Tools:
             clusterer_options(config, registry.config_model("clusterer", clusterer)),
         ),
         owners=owners,
+        ignored=_ignored(session),
     )
+
+
+def _ignored(session: Session) -> tuple[dict[str, Any], str]:
+    config, registry = session.config, session.registry
+    name, check = config.engine.name, config.engine.cross_check
+    ignored = ignored_engine_options(config, name, registry.config_model("engine", name))
+    # given for the cross-check by name, so meant for it
+    ignored.pop(f"engine.options.{check}", None)
+    if check is None or check == name or not ignored:
+        return ignored, ""
+    left = ignored_engine_options(config, check, registry.config_model("engine", check))
+    taken = [setting for setting in ignored if setting not in left]
+    return ignored, f"{check}, the cross-check, takes {', '.join(taken)}." if taken else ""
 
 
 def _engine(session: Session, name: str) -> tuple[BlockEngine, dict[str, Any]]:

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
     from gradian_core.config.models import Config, Section
 
-__all__ = ["clusterer_options", "engine_options"]
+__all__ = ["clusterer_options", "engine_options", "ignored_engine_options"]
+
+_CORES_OWN = {"name", "cross_check", "options", "memory_limit_mb"}
+"""Settings of section ``engine`` that core reads itself."""
 
 
 def engine_options(config: Config, name: str, model: type[BaseModel] | None) -> dict[str, Any]:
@@ -40,6 +43,41 @@ def engine_options(config: Config, name: str, model: type[BaseModel] | None) -> 
     """
     shared = _declared(config, config.engine, {"name", "cross_check", "options"}, model)
     return {**shared, **config.engine.options.get(name, {})}
+
+
+def ignored_engine_options(
+    config: Config, name: str, model: type[BaseModel] | None
+) -> dict[str, Any]:
+    """Return the settings that were changed and that an engine is not handed, with their values.
+
+    Parameters
+    ----------
+    config
+        The whole configuration.
+    name, model
+        The engine's name and its own model.
+
+    Returns
+    -------
+    dict
+        Fields of section ``engine`` by their dotted names, where they differ from the default,
+        and ``engine.options`` of other engines.
+    """
+    section = config.engine
+    taken = accepted_names(model) if model is not None else ()
+    ignored = {
+        f"engine.{field}": getattr(section, field)
+        for field, info in type(section).model_fields.items()
+        if field not in _CORES_OWN
+        and field not in taken
+        and getattr(section, field) != info.get_default(call_default_factory=True)
+    }
+    others = {
+        f"engine.options.{other}": dict(options)
+        for other, options in section.options.items()
+        if other != name and options
+    }
+    return {**ignored, **others}
 
 
 def clusterer_options(config: Config, model: type[BaseModel] | None) -> dict[str, Any]:

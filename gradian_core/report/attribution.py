@@ -45,6 +45,8 @@ class AgreementReport(Part):
     """Share of those that both engines name."""
     top_k_chance: float
     """The overlap that two unrelated rankings would have on average."""
+    independent: bool = True
+    """False where both engines computed the same thing, so that agreeing is no evidence."""
 
     @classmethod
     def of(cls, engine: str, agreement: Agreement) -> AgreementReport:
@@ -55,6 +57,7 @@ class AgreementReport(Part):
             top_k=agreement.k,
             top_k_overlap=agreement.overlap,
             top_k_chance=agreement.chance,
+            independent=agreement.independent,
         )
 
 

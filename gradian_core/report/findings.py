@@ -6,7 +6,7 @@ evaluation (such as ``attribution.gate_failed``) are the evaluation's own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,9 +25,10 @@ __all__ = [
     "AGREEMENT_HIGH",
     "AGREEMENT_LOW",
     "cluster_noise",
-    "engine_caveat",
+    "engine_caveats",
     "engine_disagreement",
     "flat_influence",
+    "ignored_settings",
     "no_capability_target",
     "not_attributed_parameters",
     "rows_without_supervision",
@@ -50,9 +51,12 @@ def engine_disagreement(engine: str, agreement: AgreementReport) -> Finding | No
 
     Medium below a Spearman correlation of :data:`AGREEMENT_HIGH`, high below
     :data:`AGREEMENT_LOW`. Where it is undefined (an engine scores all rows alike) nothing can
-    disagree; the headline says that it is undefined.
+    disagree; the headline says that it is undefined. Where both computed one thing, there was no
+    second opinion.
     """
     spearman = agreement.spearman
+    if not agreement.independent:
+        return _no_second_opinion(engine, agreement)
     if spearman is None or spearman >= AGREEMENT_HIGH:
         return None
     return Finding(
@@ -75,6 +79,20 @@ def engine_disagreement(engine: str, agreement: AgreementReport) -> Finding | No
             "medium_below": AGREEMENT_HIGH,
             "high_below": AGREEMENT_LOW,
         },
+    )
+
+
+def _no_second_opinion(engine: str, agreement: AgreementReport) -> Finding:
+    return Finding(
+        id="attribution.cross_check_not_independent",
+        severity=Severity.MEDIUM,
+        title=f"No independent second engine: {agreement.engine} computed the same ranking as "
+        f"{engine}",
+        detail="The scores of the two are the same up to a factor, or order every row alike. "
+        "They agree because they are one computation, so nothing confirms the ranking.",
+        fix="Choose an engine of another kind as engine.cross_check: datainf beside graddot or "
+        "tracin, graddot beside datainf.",
+        evidence={"engine": engine, "cross_check": agreement.engine},
     )
 
 
@@ -113,13 +131,48 @@ def rows_without_supervision(example_ids: Sequence[str], n_examples: int) -> Fin
     )
 
 
-def engine_caveat(engine: str, caveat: str) -> Finding:
-    """Something that an engine says about how far it is to be trusted here."""
+def engine_caveats(caveats: Iterable[tuple[str, str]]) -> Iterator[Finding]:
+    """Yield what engines say about how far they are to be trusted here, each sentence once.
+
+    Parameters
+    ----------
+    caveats
+        Pairs of engine and sentence.
+    """
+    said_by: dict[str, dict[str, None]] = {}
+    for engine, sentence in caveats:
+        said_by.setdefault(sentence, {})[engine] = None
+    for sentence, engines in said_by.items():
+        yield Finding(
+            id="attribution.engine_caveat",
+            severity=Severity.INFO,
+            title=f"{' and '.join(engines)}: {sentence}",
+            evidence={"engine": ", ".join(engines)},
+        )
+
+
+def ignored_settings(engine: str, settings: Mapping[str, object], others: str) -> Finding | None:
+    """Report settings of section ``engine`` that were changed and that the engine does not take.
+
+    Parameters
+    ----------
+    engine
+        The engine whose scores are reported.
+    settings
+        Name and value of each.
+    others
+        A sentence on who does take them; may be empty.
+    """
+    if not settings:
+        return None
+    listed = ", ".join(f"{name}: {value}" for name, value in settings.items())
     return Finding(
-        id="attribution.engine_caveat",
-        severity=Severity.INFO,
-        title=f"{engine}: {caveat}",
-        evidence={"engine": engine},
+        id="attribution.ignored_setting",
+        severity=Severity.LOW,
+        title=f"Set, and without effect on the scores of {engine}: {listed}",
+        detail=f"{engine} has no such setting.{' ' if others else ''}{others}",
+        fix="Remove it, or choose an engine that takes it.",
+        evidence={"engine": engine, "settings": dict(settings)},
     )
 
 

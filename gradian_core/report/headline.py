@@ -178,6 +178,11 @@ def _agreement(engine: EngineReport) -> str:
     agreement = engine.agreement
     if agreement is None:
         return f"no second engine checked the ranking of {engine.name}"
+    if not agreement.independent:
+        return (
+            f"nothing confirms the ranking: {agreement.engine} is no independent check of "
+            f"{engine.name}, since the two compute the same"
+        )
     if agreement.spearman is None:
         return f"the agreement of {engine.name} with {agreement.engine} is undefined"
     numbers = (

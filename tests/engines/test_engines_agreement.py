@@ -53,6 +53,25 @@ def test_ties_count_as_chance_not_as_agreement():
     assert found.spearman is None
 
 
+@pytest.mark.parametrize("factor", [1.0, 1e-200, 3e-4, 1e200])
+def test_multiples_are_one_computation(factor):
+    a = np.random.default_rng(0).normal(size=12)
+    assert not agreement(a, factor * a).independent
+    assert agreement(a, -factor * a).independent
+    assert agreement(a, a + 0.01 * np.arange(12)).independent
+
+
+def test_the_same_order_of_many_rows_is_no_coincidence():
+    a = np.arange(30.0)
+    assert not agreement(a, a**3).independent
+    assert agreement(a[:4], a[:4] ** 3).independent
+    swapped = a**3
+    swapped[[3, 4]] = swapped[[4, 3]]
+    assert agreement(a, swapped).independent
+    # what tells no rows apart is undefined, not the same
+    assert agreement(np.zeros(30), np.zeros(30)).independent
+
+
 def test_unrelated_rankings_overlap_by_chance():
     rng = np.random.default_rng(0)
     found = [agreement(rng.random(200), rng.random(200)) for _ in range(300)]

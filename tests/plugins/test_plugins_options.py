@@ -3,7 +3,11 @@
 from pydantic import BaseModel
 
 from gradian_core.config.models import Config
-from gradian_core.plugins.options import clusterer_options, engine_options
+from gradian_core.plugins.options import (
+    clusterer_options,
+    engine_options,
+    ignored_engine_options,
+)
 
 
 class Damped(BaseModel):
@@ -33,6 +37,17 @@ def test_its_own_options_are_added_and_win():
     own = {"lambda_scale": 2.0, "extra_iterations": 3}
     config = Config.model_validate({"engine": {"options": {"mine": own}}})
     assert engine_options(config, "mine", Damped) == {"seed": 1234, **own}
+
+
+def test_what_an_engine_is_not_handed_is_listed():
+    assert ignored_engine_options(CONFIG, "mine", Damped) == {
+        "engine.normalize_query": True,
+        "engine.options.other": {"x": 1},
+    }
+    assert "engine.lambda_scale" in ignored_engine_options(CONFIG, "mine", None)
+    # defaults change nothing, and core's own settings always count
+    plain = Config.model_validate({"engine": {"normalize_query": False, "memory_limit_mb": 7}})
+    assert ignored_engine_options(plain, "mine", Damped) == {}
 
 
 def test_options_of_an_engine_without_a_model_are_left_for_the_registry_to_refuse():

@@ -17,6 +17,29 @@ def agreement(spearman):
     return AgreementReport.of("graddot", found)
 
 
+def replace_independent(agreed):
+    return agreed.model_copy(update={"independent": False})
+
+
+def test_an_engine_is_no_second_opinion_on_itself():
+    found = f.engine_disagreement("tracin", replace_independent(agreement(1.0)))
+    assert found.id == "attribution.cross_check_not_independent"
+    assert found.severity is Severity.MEDIUM
+
+
+def test_a_caveat_of_two_engines_is_said_once():
+    found = list(f.engine_caveats([("a", "Beware."), ("b", "Beware."), ("b", "More.")]))
+    assert [one.title for one in found] == ["a and b: Beware.", "b: More."]
+    assert len(list(f.engine_caveats([("a", "Beware."), ("a", "Beware.")]))) == 1
+
+
+def test_ignored_settings():
+    assert f.ignored_settings("datainf", {}, "") is None
+    found = f.ignored_settings("datainf", {"engine.normalize_query": True}, "graddot takes it.")
+    assert "engine.normalize_query: True" in found.title
+    assert found.detail.endswith("graddot takes it.")
+
+
 def clusters(labels, scores):
     return summarise(
         ClusterAssignment(labels=np.asarray(labels), method="test"),
@@ -91,7 +114,9 @@ def test_all_of_them_fit_into_a_report():
         f.engine_disagreement("datainf", agreement(0.1)),
         f.no_capability_target(8),
         f.rows_without_supervision(["a"], 2),
-        f.engine_caveat("tracin", "one checkpoint only"),
+        *f.engine_caveats([("tracin", "one checkpoint only")]),
+        f.ignored_settings("datainf", {"engine.normalize_query": True}, ""),
+        f.engine_disagreement("graddot", replace_independent(agreement(1.0))),
         f.flat_influence(clusters([0] * 3 + [1] * 3, [-1.0] * 6)),
         f.whole_sequence_supervision(["a"], 2, "Raw text."),
         f.not_attributed_parameters(["lm_head"]),

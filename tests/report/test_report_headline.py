@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -70,6 +71,16 @@ def test_agreement_is_stated(samples, spearman, says):
         examples, [-1.0] * 3 + [1.0] * 3, labels=[0] * 3 + [1] * 3, spearman=spearman
     )
     assert f"Confidence: {says}" in samples.poisoned(examples=examples, attribution=lane).headline
+
+
+def test_an_engine_that_computes_the_same_confirms_nothing(samples):
+    examples = [samples.example(i, "q", "a") for i in range(6)]
+    lane = samples.attribution(examples, [-1.0] * 3 + [1.0] * 3, labels=[0] * 3 + [1] * 3)
+    same = lane.engine.agreement.model_copy(update={"independent": False, "spearman": 1.0})
+    lane = replace(lane, engine=lane.engine.model_copy(update={"agreement": same}))
+    text = samples.poisoned(examples=examples, attribution=lane).headline
+    assert "nothing confirms the ranking: graddot is no independent check of datainf" in text
+    assert "graddot confirms" not in text
 
 
 def test_flat(samples):
