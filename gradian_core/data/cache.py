@@ -19,10 +19,11 @@ from gradian_core.data.files import Dataset
 from gradian_core.data.supervision import Supervise
 from gradian_core.data.template import chat_template
 from gradian_core.data.tokens import Supervision, TokenizedRows
+from gradian_core.files import reason, remove
 
 __all__ = ["FORMAT", "encode_cached", "tokenizer_fingerprint"]
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever rows, rendering, masks or the files change their meaning."""
 
 _META = "tokens.json"
@@ -107,11 +108,13 @@ def encode_cached(
     name = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:20]
     folder = Path(cache_dir) / "tokens" / name
     notes: list[str] = []
-    if folder.exists():
+    if os.path.lexists(folder):
         try:
             return _read(folder, key)
         except (_DamagedError, OSError, ValueError, KeyError, TypeError) as error:
-            notes.append(f"The cached tokens {name} were damaged ({error}) and were built again.")
+            notes.append(
+                f"The cached tokens {name} were damaged ({reason(error)}) and were built again."
+            )
     encoded = encode(
         dataset, tokenizer, max_seq_length=max_seq_length, supervise=supervise, lenient=lenient
     )
@@ -119,7 +122,7 @@ def encode_cached(
         _write(folder, key, encoded)
         encoded = _read(folder, key)
     except (OSError, _DamagedError) as error:
-        notes.append(f"The tokens could not be cached ({error}).")
+        notes.append(f"The tokens could not be cached ({reason(error)}).")
     return Encoded(tokens=encoded.tokens, problems=encoded.problems, notes=(*encoded.notes, *notes))
 
 
@@ -143,14 +146,14 @@ def _write(folder: Path, key: dict[str, Any], encoded: Encoded) -> None:
             "problems": {str(place): reason for place, reason in encoded.problems.items()},
         }
         with (new / _META).open("x", encoding="utf-8") as text:
-            json.dump(meta, text, indent=1, sort_keys=True)
+            json.dump({**meta, "checksum": _checksum(meta)}, text, indent=1, sort_keys=True)
             _sync(text)
         if folder.exists():
             # Moved aside first: a folder cannot be replaced in one step, and a reader that has
             # mapped the old files keeps them.
             old = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
             folder.replace(old)
-            shutil.rmtree(old, ignore_errors=True)
+            remove(old)
         try:
             new.replace(folder)
         except OSError:
@@ -163,6 +166,8 @@ def _write(folder: Path, key: dict[str, Any], encoded: Encoded) -> None:
 
 def _read(folder: Path, key: dict[str, Any]) -> Encoded:
     meta = json.loads((folder / _META).read_text(encoding="utf-8"))
+    if not isinstance(meta, dict) or meta.pop("checksum", None) != _checksum(meta):
+        raise _DamagedError(f"{_META} has changed")
     if meta["key"] != key:
         raise _DamagedError("it belongs to something else")
     arrays = {}
@@ -209,6 +214,10 @@ def _check(tokens: TokenizedRows, max_seq_length: int) -> None:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _checksum(meta: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(meta, sort_keys=True).encode()).hexdigest()
 
 
 def _sync(file: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from gradian_core.__about__ import __version__
@@ -30,7 +31,8 @@ def measure_capability(
     config, data = session.config, session.eval_dataset
     assert data is not None
     path = _path(session, spec, data)
-    measured = find_measurement(path)
+    notes: list[str] = []
+    measured = find_measurement(path, notes)
     if measured is None:
         measured = _measure(session, metric, spec, data)
         try:
@@ -40,7 +42,8 @@ def measure_capability(
                 f"The cache {session.cache} cannot be written: {error.strerror}.",
                 hint="Free some disk space, or set cache_dir.",
             ) from error
-    return judge_items(measured, config.evaluation, name=name, seed=config.seed)
+    judged = judge_items(measured, config.evaluation, name=name, seed=config.seed)
+    return replace(judged, notes=(*judged.notes, *notes))
 
 
 def _path(session: Session, spec: MetricSpec, data: Dataset) -> Path:

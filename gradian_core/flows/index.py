@@ -12,7 +12,7 @@ from gradian_core.errors import InputError
 from gradian_core.flows.session import Session, counted
 from gradian_core.index.address import index_id, tokens_digest
 from gradian_core.index.build import build, is_complete
-from gradian_core.index.hdf5 import DamagedIndexError
+from gradian_core.index.damage import DamagedIndexError
 from gradian_core.index.manifest import IndexInputs
 from gradian_core.index.reader import GradientIndex
 from gradian_core.progress import NoProgress, Progress

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,13 @@ from typing import Any
 from gradian_core.__about__ import __version__
 from gradian_core.data.tokens import TokenizedRows
 from gradian_core.errors import InputError
+from gradian_core.files import remove
 from gradian_core.gradients.projection import make_projection
 from gradian_core.gradients.types import Capture
 from gradian_core.index.address import index_id, tokens_digest
 from gradian_core.index.collect import Collector
+from gradian_core.index.damage import DamagedIndexError
 from gradian_core.index.disk import disk_errors, only_builder
-from gradian_core.index.hdf5 import DamagedIndexError
 from gradian_core.index.job import Job, Progress
 from gradian_core.index.manifest import MANIFEST, IndexInputs, IndexManifest, write_manifest
 from gradian_core.index.plan import plan_build
@@ -27,7 +27,7 @@ __all__ = ["build", "is_complete"]
 
 def is_complete(folder: Path) -> bool:
     """Whether a build has finished here, so that no model has to be loaded for one."""
-    return (folder / MANIFEST).is_file()
+    return (folder / MANIFEST).exists()
 
 
 def build(
@@ -101,10 +101,9 @@ def build(
         if not force and (index := _open_sound(folder, address, repairs)) is not None:
             return index
         # The manifest goes first: an index that is being changed must not look complete.
-        for name in (MANIFEST, INDEX_FILE):
-            (folder / name).unlink(missing_ok=True)
-        if force:
-            shutil.rmtree(folder / "shards", ignore_errors=True)
+        with disk_errors(folder):
+            for name in (MANIFEST, INDEX_FILE, *(["shards"] if force else [])):
+                remove(folder / name)
         plan = plan_build(tokenized, capture.blocks, inputs.spec, chunk_size)
         keys = tuple(
             ShardKey(index=address, number=number, rows=tokens_digest(tokenized, plan.order[span]))
@@ -134,7 +133,7 @@ def build(
             pad_token_id=pad_token_id,
         )
         whole = work.write_missing_shards(entries, collector, progress)
-        work.write_index_file()
+        work.write_index_file(whole)
         manifest = IndexManifest(
             id=address,
             created_by={"gradian-ml": __version__},

@@ -14,10 +14,9 @@ import numpy as np
 from h5py import h5d, h5p, h5s, h5t
 from numpy.typing import NDArray
 
-from gradian_core.errors import InputError
+from gradian_core.index.damage import DamagedIndexError
 
 __all__ = [
-    "DamagedIndexError",
     "chunk_rows",
     "create_dataset",
     "create_virtual",
@@ -32,14 +31,6 @@ CHUNK_BYTES = 1 << 20
 # The oldest format with virtual datasets and fast chunk indexes: any HDF5 since 2016 reads it,
 # and the bytes do not change when a newer HDF5 writes them.
 _LIBVER = ("v110", "v110")
-
-
-class DamagedIndexError(InputError):
-    """A file of the index is missing, truncated or altered."""
-
-    def __init__(self, path: Path, what: str) -> None:
-        super().__init__(f"{path} is damaged: {what}.", hint="Build the index again with --force.")
-        self.path = path
 
 
 def row_bytes(array: Any) -> int:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gradian_core.errors import CannotRunError
+from gradian_core.files import remove
 from gradian_core.index.collect import Collector
+from gradian_core.index.damage import DamagedIndexError
 from gradian_core.index.disk import LESS_DISK, disk_errors, readable_size
 from gradian_core.index.hdf5 import (
-    DamagedIndexError,
     create_dataset,
     create_virtual,
     new_image,
@@ -20,7 +21,7 @@ from gradian_core.index.hdf5 import (
 )
 from gradian_core.index.manifest import ShardEntry
 from gradian_core.index.plan import BuildPlan
-from gradian_core.index.reader import INDEX_FILE, shard_path
+from gradian_core.index.reader import INDEX_FILE, joint_digest, shard_path
 from gradian_core.index.shards import (
     RowFacts,
     ShardKey,
@@ -59,11 +60,13 @@ class Job:
     def find_whole_shards(self, notes: list[str]) -> list[ShardEntry | None]:
         """Verify what an earlier build left; throw away what is not a part of this one."""
         shards = self.folder / "shards"
+        if not shards.is_dir():
+            remove(shards)
         wanted = {shard_path(self.folder, number).name for number in range(len(self.keys))}
         if shards.is_dir():
             for path in sorted(shards.iterdir()):
-                if path.name not in wanted and path.is_file():
-                    path.unlink()
+                if path.name not in wanted:
+                    remove(path)
         found = [self._verified(number, notes) for number in range(len(self.keys))]
         reused = sum(entry is not None for entry in found)
         if reused:
@@ -72,7 +75,8 @@ class Job:
 
     def _verified(self, number: int, notes: list[str]) -> ShardEntry | None:
         path = shard_path(self.folder, number)
-        if not path.exists():
+        if not path.is_file():
+            remove(path)
             return None
         try:
             with open_checked(path) as file:
@@ -127,7 +131,7 @@ class Job:
             (self.folder / "shards").mkdir(exist_ok=True)
         return [entry or compute(number) for number, entry in enumerate(entries)]
 
-    def write_index_file(self) -> None:
+    def write_index_file(self, entries: Sequence[ShardEntry]) -> None:
         """Write ``index.h5``: the facts of all rows, and each block as one virtual dataset."""
         parts = []
         for number, span in enumerate(self.plan.shards):
@@ -141,6 +145,7 @@ class Job:
         with new_image() as (file, image):
             file.attrs["encoding-type"] = "gradian-gradient-index"
             file.attrs["encoding-version"] = "1.0"
+            file.attrs["shards"] = joint_digest(entries)
             for name, array in RowFacts.join(parts).arrays().items():
                 create_dataset(file, name, array)
             for block in self.plan.blocks:

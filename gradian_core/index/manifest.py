@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gradian_core.errors import InputError
 from gradian_core.files import write_atomic
+from gradian_core.index.damage import DamagedIndexError
+from gradian_core.text import excerpt
 
 __all__ = [
     "FORMAT",
@@ -30,6 +33,7 @@ FORMAT_VERSION = "1.0"
 """Major and minor version: a reader accepts its own major version and no newer one."""
 
 MANIFEST = "manifest.json"
+_CHECKSUM = "sha256"
 
 
 class _Frozen(BaseModel):
@@ -136,7 +140,14 @@ class IndexManifest(_Frozen):
 
 def write_manifest(folder: Path, manifest: IndexManifest) -> None:
     """Write ``manifest.json``, whole or not at all; the same manifest gives the same bytes."""
-    write_atomic(folder / MANIFEST, manifest.model_dump_json(indent=2) + "\n")
+    body = manifest.model_dump(mode="json")
+    # a number that a bit flip has turned into another one is still a number
+    body[_CHECKSUM] = _checksum(body)
+    write_atomic(folder / MANIFEST, json.dumps(body, indent=2) + "\n")
+
+
+def _checksum(body: Mapping[str, object]) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
 def read_manifest(folder: Path) -> IndexManifest:
@@ -145,27 +156,29 @@ def read_manifest(folder: Path) -> IndexManifest:
     Raises
     ------
     InputError
-        If the folder is not an index, its build has not finished, the manifest is damaged, or a
-        newer Gradian wrote it.
+        If the folder is not an index, its build has not finished, or a newer Gradian wrote it.
+    DamagedIndexError
+        If the manifest is not what was written.
     """
     path = folder / MANIFEST
     try:
         text = path.read_bytes()
     except FileNotFoundError:
         raise _no_manifest(folder) from None
+    except IsADirectoryError:
+        raise DamagedIndexError(path, "it is a folder") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
     raw = _parse(path, text)
     _refuse_other_formats(path, raw)
+    if raw.pop(_CHECKSUM, None) != _checksum(raw):
+        raise DamagedIndexError(path, "its checksum does not match")
     try:
         manifest = IndexManifest.model_validate(raw)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise InputError(
-            f"{path} is damaged: {where}: {first['msg']}.",
-            hint="Build the index again with --force.",
-        ) from None
+        raise DamagedIndexError(path, f"{where}: {first['msg']}") from None
     _refuse_contradictions(path, manifest)
     return manifest
 
@@ -181,27 +194,24 @@ def _no_manifest(folder: Path) -> InputError:
     return InputError(f"{folder} is not a gradient index: it has no {MANIFEST}.")
 
 
-def _parse(path: Path, text: bytes) -> Mapping[str, object]:
+def _parse(path: Path, text: bytes) -> dict[str, object]:
     try:
         raw = json.loads(text)
     except (ValueError, RecursionError):
         raw = None
     if not isinstance(raw, dict):
-        raise InputError(
-            f"{path} is damaged: it is not a JSON object.",
-            hint="Build the index again with --force.",
-        )
+        raise DamagedIndexError(path, "it is not a JSON object")
     return raw
 
 
 def _refuse_other_formats(path: Path, raw: Mapping[str, object]) -> None:
     if raw.get("format") != FORMAT:
-        raise InputError(f"{path} is not the manifest of a gradient index.")
+        raise DamagedIndexError(path, "it is not the manifest of a gradient index")
     version = str(raw.get("format_version"))
     major = version.partition(".")[0]
     ours = int(FORMAT_VERSION.partition(".")[0])
     if not (major.isascii() and major.isdecimal()):
-        raise InputError(f"{path} is damaged: {version!r} is not a format version.")
+        raise DamagedIndexError(path, f"{excerpt(version, 40)} is not a format version")
     if int(major) > ours:
         raise InputError(
             f"{path} has format {version}; this Gradian reads {FORMAT_VERSION}.",
@@ -218,7 +228,4 @@ def _refuse_contradictions(path: Path, manifest: IndexManifest) -> None:
         or len(names) != len(manifest.blocks)
         or any(block.stored_dim > block.dim for block in manifest.blocks)
     ):
-        raise InputError(
-            f"{path} is damaged: its numbers of rows or blocks contradict each other.",
-            hint="Build the index again with --force.",
-        )
+        raise DamagedIndexError(path, "its numbers of rows or blocks contradict each other")

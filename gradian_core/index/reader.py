@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradian_core.errors import UsageError
 from gradian_core.index.blocks import ShardFile, StoredBlock
-from gradian_core.index.hdf5 import DamagedIndexError, open_checked
-from gradian_core.index.manifest import BlockEntry, IndexManifest, read_manifest
-from gradian_core.index.shards import RowFacts, ShardKey, read_digest, read_facts, read_key
+from gradian_core.index.damage import DamagedIndexError
+from gradian_core.index.hdf5 import open_checked
+from gradian_core.index.manifest import BlockEntry, IndexManifest, ShardEntry, read_manifest
+from gradian_core.index.shards import RowFacts, read_digest, read_facts, read_key
+from gradian_core.text import excerpt
 
-__all__ = ["INDEX_FILE", "GradientIndex", "row_scales", "shard_path"]
+__all__ = ["INDEX_FILE", "GradientIndex", "joint_digest", "row_scales", "shard_path"]
 
 INDEX_FILE = "index.h5"
 
@@ -65,8 +69,8 @@ class GradientIndex:
         InputError
             If it is not an index, its build has not finished, or a newer Gradian wrote it.
         DamagedIndexError
-            If a file is missing, truncated or altered. Gradients are checked when they are
-            read, or by :meth:`verify`.
+            If a file is missing, truncated, altered, or of another index or another build.
+            Gradients are checked when they are read, or by :meth:`verify`.
         """
         folder = Path(path)
         manifest = read_manifest(folder)
@@ -78,8 +82,12 @@ class GradientIndex:
                 raise DamagedIndexError(
                     file, f"it has {file.stat().st_size} bytes in place of {shard.size}"
                 )
+            with open_checked(file) as opened:
+                _refuse_foreign_shard(opened, manifest, number)
         halves = manifest.inputs.spec.storage_dtype == "float16"
         with open_checked(folder / INDEX_FILE) as opened:
+            if opened.attrs.get("shards") != joint_digest(manifest.shards):
+                raise ValueError("it is of another index or another build")
             facts = read_facts(opened, manifest.n, len(manifest.blocks), scaled=halves)
             _check_positions(facts.positions, manifest)
         return cls(folder, manifest, facts, notes)
@@ -183,17 +191,30 @@ class GradientIndex:
         ):
             try:
                 with open_checked(shard.path) as file:
-                    key = read_key(file)
-                    if not isinstance(key, ShardKey) or (key.index, key.number) != (
-                        self.manifest.id,
-                        number,
-                    ):
-                        raise ValueError("it belongs to another index")
+                    _refuse_foreign_shard(file, self.manifest, number)
                     if read_digest(file, [block.name for block in self.blocks]) != entry.digest:
                         raise ValueError("its content is not what the manifest says")
             except DamagedIndexError as error:
                 problems.append(error.message)
         return tuple(problems)
+
+
+def joint_digest(shards: Sequence[ShardEntry]) -> str:
+    """Return the digest that binds ``index.h5`` to its shards, in their order."""
+    return hashlib.sha256("\n".join(shard.digest for shard in shards).encode()).hexdigest()
+
+
+def _refuse_foreign_shard(file: Any, manifest: IndexManifest, number: int) -> None:
+    """Compare what an open shard says of itself with the manifest; reads attributes only."""
+    key = read_key(file)
+    if key is None:
+        raise ValueError("it is no shard of a gradient index")
+    if key.index != manifest.id:
+        raise ValueError(f"it belongs to another index, {excerpt(key.index, 40)}")
+    if key.number != number:
+        raise ValueError(f"it is shard {key.number:05d} of this index under another name")
+    if file.attrs["digest"] != manifest.shards[number].digest:
+        raise ValueError("its content is not what the manifest says: it is of another build")
 
 
 def _check_positions(positions: NDArray[np.int64], manifest: IndexManifest) -> None:

@@ -30,16 +30,37 @@ def load_report(path: Path) -> Report:
         where = ".".join(str(step) for step in first["loc"])
         raise _damaged(file, f"{where}: {first['msg']}") from error
 
-    table = file.with_name("scores.csv")
-    if not table.is_file():
+    table, wanted = file.with_name("scores.csv"), report.scores_file
+    if wanted is None:
+        if table.exists():
+            return _with_note(report, f"{table.name} is of another run and was not read.")
         return report
-    scores = ScoreTable.read_csv(table)
-    if len(scores) != report.n_examples:
-        raise InputError(
-            f"{table} has {len(scores)} rows, but {file.name} is about {report.n_examples}.",
-            hint="The two files are of different runs; run gradian attribute again.",
+    if not table.exists():
+        return _with_note(
+            report, f"{table.name} is missing, so only the scores listed in the report are known."
         )
-    return report.with_scores(scores)
+    scores = ScoreTable.read_csv(table)
+    loaded = report.with_scores(scores)
+    if loaded.scores_file != wanted:
+        why = (
+            f"it has {len(scores):,} rows in place of {wanted.n_rows:,}"
+            if len(scores) != wanted.n_rows
+            else "its content is another one"
+        )
+        raise _foreign(table, f"is not the one that was written with {file.name}: {why}")
+    if sorted(scores.row.tolist()) != list(range(report.n_examples)):
+        raise _foreign(table, f"does not have each of the {report.n_examples:,} training rows once")
+    return loaded
+
+
+def _with_note(report: Report, note: str) -> Report:
+    return report.model_copy(update={"notes": (*report.notes, note)})
+
+
+def _foreign(table: Path, why: str) -> InputError:
+    return InputError(
+        f"{table} {why}.", hint="Copy both files of one run, or run gradian attribute again."
+    )
 
 
 def _read_json(file: Path) -> dict[str, Any]:

@@ -7,6 +7,7 @@ give the same bytes.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Final, Literal, Self
@@ -26,7 +27,7 @@ from gradian_core.report.base import JsonObject, Part, Text
 from gradian_core.report.capability import CapabilityReport
 from gradian_core.report.scores import ScoreTable
 
-__all__ = ["SCHEMA_VERSION", "FindingReport", "NotDone", "Provenance", "Report"]
+__all__ = ["SCHEMA_VERSION", "FindingReport", "NotDone", "Provenance", "Report", "ScoresFile"]
 
 SCHEMA_VERSION: Final = "1.0"
 """Version of report.json: the major part changes when a field changes its meaning or goes."""
@@ -87,6 +88,15 @@ class Provenance(Part):
     """Remarks on them, as sentences."""
 
 
+class ScoresFile(Part):
+    """What ``scores.csv`` must be to belong to this report."""
+
+    n_rows: int = Field(ge=0)
+    """Its rows, without the head."""
+    sha256: Text
+    """SHA-256 of its bytes."""
+
+
 class Report(Part):
     """A diagnosis of a fine-tune."""
 
@@ -118,6 +128,8 @@ class Report(Part):
     """What was guessed or degraded on the way, as sentences."""
     provenance: Provenance = Provenance()
     """Where the numbers come from."""
+    scores_file: ScoresFile | None = None
+    """What the ``scores.csv`` beside it must be; null for a report without attribution."""
 
     _scores: ScoreTable | None = PrivateAttr(default=None)
 
@@ -130,8 +142,12 @@ class Report(Part):
         return self._scores
 
     def with_scores(self, scores: ScoreTable) -> Self:
-        """Return the same report with its scores attached."""
-        copy = self.model_copy()
+        """Return the same report with its scores attached, and their digest in it."""
+        text = scores.to_csv()
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        copy = self.model_copy(
+            update={"scores_file": ScoresFile(n_rows=len(scores), sha256=digest)}
+        )
         copy._scores = scores
         return copy
 
@@ -148,12 +164,14 @@ class Report(Part):
     def load(cls, path: str | Path) -> Report:
         """Read a report back from its folder or its ``report.json``.
 
-        Scores are read from the ``scores.csv`` beside it, if there is one.
+        Scores are read from the ``scores.csv`` beside it, which must be the one that was written
+        with it. If that is missing, :attr:`scores` is None and a note says so.
 
         Raises
         ------
         InputError
-            If it is missing, damaged, or was written by a newer version.
+            If it is missing, damaged, or was written by a newer version, or if the
+            ``scores.csv`` is another one.
         """
         from gradian_core.report.load import load_report
 

@@ -79,3 +79,11 @@ def test_the_only_index_in_a_folder(gradian, index):
 def test_no_index(gradian, tmp_path):
     assert gradian("show-index", tmp_path / "nothing").code == 2
     assert gradian("show-index", tmp_path).code == 2
+
+
+def test_verify_names_what_is_damaged(gradian, index):
+    # the manifest speaks of a shard that is not there
+    result = gradian("show-index", index, "--verify")
+    assert result.code == 2
+    assert "00000.h5 is damaged: the file is missing" in result.err
+    assert result.out == ""

@@ -93,7 +93,10 @@ def flip(path):
 
 
 def edit(path, **changes):
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    """Change a file, with its checksum, as a wrong writer would."""
+    meta = json.loads(path.read_text()) | changes
+    del meta["checksum"]
+    path.write_text(json.dumps(meta | {"checksum": cache._checksum(meta)}))
 
 
 def swap(folder, name, array):
@@ -109,6 +112,15 @@ DAMAGE = {
     "a file cut short": lambda folder: os.truncate(folder / "supervised.npy", 200),
     "a missing file": lambda folder: (folder / "offsets.npy").unlink(),
     "no meta": lambda folder: (folder / "tokens.json").unlink(),
+    "meta with another digit": lambda folder: (folder / "tokens.json").write_text(
+        (folder / "tokens.json").read_text().replace('"max_seq_length": 20', '"max_seq_length": 21')
+    ),
+    "meta is no object": lambda folder: (folder / "tokens.json").write_text("[]"),
+    "a file for the folder": lambda folder: (shutil.rmtree(folder), folder.write_text("")),
+    "a folder for a file": lambda folder: (
+        (folder / "rows.npy").unlink(),
+        (folder / "rows.npy").mkdir(),
+    ),
     "meta is no JSON": lambda folder: (folder / "tokens.json").write_text("{"),
     "meta of another": lambda folder: edit(folder / "tokens.json", key={}),
     "meta without sums": lambda folder: edit(folder / "tokens.json", sha256={}),
@@ -132,6 +144,8 @@ def test_damage_is_mended_and_noted(damage, dataset, tokenizer, tmp_path):
     mended = cached(dataset, tokenizer, tmp_path)
     assert_same(first, mended)
     assert "damaged" in mended.notes[-1]
+    # notes go into the report, where no path of a machine belongs
+    assert str(tmp_path) not in mended.notes[-1]
     again = cached(dataset, tokenizer, tmp_path)
     assert_same(first, again)
     assert not any("damaged" in note for note in again.notes)
@@ -143,6 +157,7 @@ def test_a_folder_that_cannot_be_written_is_noted(dataset, tokenizer, tmp_path):
     encoded = cached(dataset, tokenizer, tmp_path)
     assert_same(encoded, encode(dataset, tokenizer, max_seq_length=20))
     assert encoded.notes[-1].startswith("The tokens could not be cached")
+    assert str(tmp_path) not in encoded.notes[-1]
 
 
 def test_a_killed_writer_leaves_no_entry(dataset, tokenizer, tmp_path, monkeypatch):

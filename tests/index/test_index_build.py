@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import shutil
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 
@@ -30,7 +32,7 @@ def files(folder):
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != "build.lock"
+        if path.is_file() and path.name not in {"build.lock", "builder.json"}
     }
 
 
@@ -332,6 +334,45 @@ def test_two_builders_of_one_index(fakes, tmp_path):
     timer.start()
     assert fakes.make_index(tmp_path, tokens, wait=30.0).n == 5
     timer.join()
+
+
+def test_who_holds_the_lock_is_told_and_the_dead_hold_nothing(fakes, tmp_path):
+    tokens = fakes.make_tokens(5)
+    folder = fakes.make_index(tmp_path, tokens).folder
+    (folder / "manifest.json").unlink()
+    builds = (
+        "import sys, time; from pathlib import Path; from gradian_core.index.disk import "
+        "only_builder\n"
+        "with only_builder(Path(sys.argv[1]), 0):\n    print('held', flush=True); time.sleep(60)"
+    )
+    argv = [sys.executable, "-c", builds, str(folder)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as other:
+        try:
+            assert other.stdout.readline() == "held\n"
+            words = rf"Another process is building .*\(process {other.pid} on .*, since 2"
+            with pytest.raises(CannotRunError, match=words):
+                fakes.make_index(tmp_path, tokens)
+        finally:
+            other.kill()
+    assert (folder / "builder.json").exists()
+    assert fakes.make_index(tmp_path, tokens).n == 5
+    assert not (folder / "builder.json").exists()
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "index.h5", "shards", "shards/00000.h5"])
+def test_a_folder_in_the_place_of_a_file_is_replaced(fakes, tmp_path, name):
+    tokens = fakes.make_tokens(5)
+    folder = fakes.make_index(tmp_path, tokens).folder
+    content = files(folder)
+    path = folder / name
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    if name == "shards":
+        path.write_text("no folder")
+    else:
+        (path / "inside").mkdir(parents=True)
+    index = fakes.make_index(tmp_path, tokens)
+    assert any("repaired" in note for note in index.notes)
+    assert files(folder) == content
 
 
 def test_encoding_happens_once_per_row_and_block(fakes, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 
@@ -10,8 +11,8 @@ import numpy as np
 import pytest
 
 from gradian_core.errors import InputError, UsageError
-from gradian_core.index import blocks
-from gradian_core.index.hdf5 import DamagedIndexError
+from gradian_core.index import blocks, shards
+from gradian_core.index.damage import DamagedIndexError
 from gradian_core.index.reader import GradientIndex, row_scales
 from gradian_core.protocols import BlockGradients
 
@@ -172,11 +173,69 @@ def test_content_that_was_rewritten_is_found_by_verify(index):
     assert "not what was written" in problem
 
 
-def test_a_shard_of_another_index_is_found_by_verify(fakes, index, tmp_path):
-    other = fakes.make_index(tmp_path / "other", fakes.make_tokens(30, seed=3))
+def other_index(fakes, tmp_path):
+    """An index of other gradients with files of the same sizes."""
+    return fakes.make_index(tmp_path / "other", fakes.make_tokens(30, seed=3))
+
+
+def swap(fakes, index, tmp_path):
+    folder = index.folder / "shards"
+    shutil.copy(folder / "00001.h5", folder / "00000.h5")
+
+
+def foreign(fakes, index, tmp_path):
+    other = other_index(fakes, tmp_path)
     shutil.copy(other.folder / "shards" / "00001.h5", index.folder / "shards" / "00001.h5")
+
+
+def written_anew(index, factor):
+    """Write a shard once more, with its own key and gradients that are multiplied."""
+    path = index.folder / "shards" / "00001.h5"
+    with h5py.File(path) as file:
+        rows = index.manifest.shards[1].rows
+        facts = shards.read_facts(file, rows, len(index.blocks), scaled=False)
+        values = {entry.name: factor * file[f"blocks/{entry.name}"][...] for entry in index.blocks}
+        key = shards.read_key(file)
+    shards.write_shard(path, key, facts, values)
+
+
+def of_old(fakes, index, tmp_path):
+    written_anew(index, np.float32(2.0))
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (swap, "00000.h5 is damaged: it is shard 00001 of this index under another name"),
+        (foreign, "00001.h5 is damaged: it belongs to another index"),
+        (of_old, "00001.h5 is damaged: its content is not what the manifest says"),
+    ],
+)
+def test_a_shard_that_does_not_belong_here(fakes, index, tmp_path, change, text):
+    change(fakes, index, tmp_path)
+    with pytest.raises(DamagedIndexError) as caught:
+        GradientIndex.open(index.folder)
+    assert text in str(caught.value)
+    assert "--force" in str(caught.value)
     (problem,) = index.verify()
-    assert "belongs to another index" in problem
+    assert text in problem
+
+
+def test_an_index_file_of_another_index(fakes, index, tmp_path):
+    shutil.copy(other_index(fakes, tmp_path).folder / "index.h5", index.folder / "index.h5")
+    with pytest.raises(DamagedIndexError, match=r"index\.h5 is damaged.*another index"):
+        GradientIndex.open(index.folder)
+
+
+def test_every_flipped_digit_of_the_manifest_is_found(index):
+    path = index.folder / "manifest.json"
+    whole = path.read_text()
+    digits = [place for place, char in enumerate(whole) if char in "0123456789"]
+    for place in digits[:: max(1, len(digits) // 60)]:
+        digit = str((int(whole[place]) + 1) % 10)
+        path.write_text(whole[:place] + digit + whole[place + 1 :])
+        with pytest.raises(InputError, match=r"manifest\.json"):
+            GradientIndex.open(index.folder)
 
 
 @pytest.mark.parametrize(
@@ -237,6 +296,8 @@ def edit(index, **changes):
     path = index.folder / "manifest.json"
     raw = json.loads(path.read_text())
     raw.update(changes)
+    del raw["sha256"]
+    raw["sha256"] = hashlib.sha256(json.dumps(raw, sort_keys=True).encode()).hexdigest()
     path.write_text(json.dumps(raw))
 
 
@@ -299,7 +360,7 @@ def test_blocks_of_one_name_are_refused(index):
 def test_an_unreadable_manifest(index):
     (index.folder / "manifest.json").unlink()
     (index.folder / "manifest.json").mkdir()
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(DamagedIndexError, match="it is a folder"):
         GradientIndex.open(index.folder)
 
 

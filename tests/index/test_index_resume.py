@@ -56,7 +56,7 @@ def files(folder):
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != "build.lock"
+        if path.is_file() and path.name not in {"build.lock", "builder.json"}
     }
 
 

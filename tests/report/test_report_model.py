@@ -2,6 +2,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -146,7 +147,7 @@ def test_missing(tmp_path):
         (lambda text: text.replace(",-8.0", ""), ":2: not a table of scores: not enough"),
         (lambda text: text.replace(",0,", ",9" + "9" * 30 + ",", 1), "not a table of scores"),
         (lambda text: text + '"', "not a table of scores"),
-        (lambda text: text.rsplit("\n", 2)[0] + "\n", "has 11 rows, but report.json is about 12"),
+        (lambda text: text.rsplit("\n", 2)[0] + "\n", "it has 11 rows in place of 12"),
     ],
 )
 def test_damaged_scores(samples, tmp_path, change, message):
@@ -158,6 +159,39 @@ def test_damaged_scores(samples, tmp_path, change, message):
     with pytest.raises(InputError) as caught:
         Report.load(folder)
     assert message in str(caught.value)
+
+
+def test_scores_of_another_run(samples, tmp_path):
+    folder = save(samples.poisoned(), tmp_path)
+    table = folder / "scores.csv"
+    table.write_text(table.read_text().replace("-8.0", "-8.5", 1))
+    with pytest.raises(InputError, match=r"scores\.csv is not the one .* another one.*both files"):
+        Report.load(folder)
+
+
+@pytest.mark.parametrize("rows", [[0, 0, *range(2, 12)], [*range(11), 12], [-1, *range(1, 12)]])
+def test_scores_that_have_a_row_twice_or_not_at_all(samples, tmp_path, rows):
+    report = samples.poisoned()
+    wrong = replace(report.scores, row=np.array(rows, dtype=np.int64))
+    folder = save(report.with_scores(wrong), tmp_path)
+    with pytest.raises(InputError, match="does not have each of the 12 training rows once"):
+        Report.load(folder)
+
+
+def test_lost_scores_are_told(samples, tmp_path):
+    folder = save(samples.poisoned(), tmp_path)
+    (folder / "scores.csv").unlink()
+    report = Report.load(folder)
+    assert report.scores is None
+    assert any("scores.csv is missing" in note for note in report.notes)
+
+
+def test_scores_beside_a_report_without_any_are_not_its_own(samples, tmp_path):
+    save(samples.poisoned(), tmp_path)
+    folder = save(samples.poisoned(attribution=None), tmp_path)
+    report = Report.load(folder)
+    assert report.scores is None
+    assert any("scores.csv is of another run" in note for note in report.notes)
 
 
 def test_scores_that_are_no_text(samples, tmp_path):
