@@ -6,6 +6,7 @@ import json
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from gradian_core.audit.reference import options_of
 from gradian_core.cli.table import aligned
 from gradian_core.text import safe_text
 
@@ -15,17 +16,6 @@ if TYPE_CHECKING:
     from gradian_core.specs import CheckSpec
 
 __all__ = ["as_json", "as_text", "page"]
-
-_FLAGS = {
-    "adapter": "--run",
-    "eval_examples": "--eval-dataset",
-    "eval_tokens": "--eval-dataset --base-model",
-    "examples": "--dataset",
-    "log": "--run",
-    "tokenizer": "--base-model",
-    "tokens": "--dataset --base-model",
-    "training": "--run",
-}
 
 
 def as_text(registry: Registry) -> str:
@@ -71,8 +61,8 @@ def page(registry: Registry, name: str) -> str:
     provided = registry.find("check", name)
     found = registry.create("check", name)
     facts = [
-        ("needs", _flags(found.needs) or "nothing"),
-        ("uses, if given", _flags(found.wants) or "nothing more"),
+        ("needs", options_of(found.needs) or "nothing"),
+        ("uses, if given", options_of(found.wants) or "nothing more"),
         ("worst severity", str(found.severity)),
         ("since", found.since),
         ("plugin", provided.owner),
@@ -83,13 +73,8 @@ def page(registry: Registry, name: str) -> str:
 
 def _row(provided: Provided[CheckSpec]) -> tuple[str, ...]:
     spec = provided.spec
-    return ("" if spec.core else "+", spec.name, spec.summary, _flags(spec.needs))
+    return ("" if spec.core else "+", spec.name, spec.summary, options_of(spec.needs))
 
 
 def _family(provided: Provided[CheckSpec]) -> str:
     return provided.spec.name.partition(".")[0]
-
-
-def _flags(facts: tuple[str, ...]) -> str:
-    flags = [flag for fact in facts for flag in _FLAGS.get(fact, fact).split()]
-    return " ".join(dict.fromkeys(flags))

@@ -10,6 +10,7 @@ import yaml
 
 from gradian_core import __version__, errors, hookspecs, protocols, specs
 from gradian_core.attribution import clusters
+from gradian_core.audit import reference as checks_page
 from gradian_core.cli import failures
 from gradian_core.cli.app import build_app
 from gradian_core.config import models
@@ -312,3 +313,22 @@ def test_tox_environments(root, cells):
 
 def test_the_changelog_has_this_version(root):
     assert f"\n## {__version__} " in (root / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+# --- checks ------------------------------------------------------------------------------------
+
+
+def test_the_page_of_the_checks_is_current(root):
+    found = (root / "docs" / "checks.md").read_text(encoding="utf-8")
+    expected = checks_page.reference_text(load_registry())
+    assert found == expected, "run: python -m gradian_core.audit.reference"
+
+
+def test_the_page_of_the_checks_says_everything_of_each(docs):
+    page = docs("checks")
+    sections = re.findall(r"^### `([^`]+)`\n(.*?)(?=^##|\Z)", page.text, re.MULTILINE | re.DOTALL)
+    assert {name for name, _ in sections} == set(load_registry().checks)
+    for name, text in sections:
+        for heading in ("Severity", "Needs", "Why it matters", "How to fix", "Not assessed"):
+            assert f"**{heading}**:" in text, (name, heading)
+        assert "\n**Threshold" in text, name

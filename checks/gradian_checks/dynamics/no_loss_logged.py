@@ -32,6 +32,8 @@ def no_loss_logged(log: LogFacts, training: TrainingConfig | None = None) -> Ite
     How to fix: ``logging_steps: 10``.
 
     Threshold: a log without a single training loss, be it a number or not (low).
+
+    Not assessed: without a log.
     """
     if np.isfinite(log.loss).any() or log.loss_bad.any():
         return
