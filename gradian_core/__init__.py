@@ -22,17 +22,31 @@ if TYPE_CHECKING:
     from gradian_core.flows.attribute import attribute
     from gradian_core.flows.diagnose import diagnose
     from gradian_core.flows.index import build_index
+    from gradian_core.flows.train import train
     from gradian_core.report.model import Report
+    from gradian_core.retraining.callback import GradianCallback
 
-__all__ = ["Config", "Report", "__version__", "attribute", "build_index", "diagnose", "load_config"]
+__all__ = [
+    "Config",
+    "GradianCallback",
+    "Report",
+    "__version__",
+    "attribute",
+    "build_index",
+    "diagnose",
+    "load_config",
+    "train",
+]
 
 _HOMES = {
     "Config": "gradian_core.config.models",
+    "GradianCallback": "gradian_core.retraining.callback",
     "Report": "gradian_core.report.model",
     "attribute": "gradian_core.flows.attribute",
     "build_index": "gradian_core.flows.index",
     "diagnose": "gradian_core.flows.diagnose",
     "load_config": "gradian_core.config.load",
+    "train": "gradian_core.flows.train",
 }
 
 

@@ -247,6 +247,10 @@ class TrainJob:
         The ``train`` section of the config.
     seed
         Seeds initialisation and order.
+    device, dtype, trust_remote_code
+        As the settings of these names.
+    progress
+        Called after a logged step with its number, the number of steps and the loss.
     """
 
     base_model: str
@@ -254,6 +258,10 @@ class TrainJob:
     out: Path
     settings: Mapping[str, object]
     seed: int
+    device: str = "auto"
+    dtype: str = "auto"
+    trust_remote_code: bool = False
+    progress: Callable[[int, int, float], None] | None = None
 
 
 @runtime_checkable
@@ -261,4 +269,8 @@ class Trainer(Protocol):
     """Fine-tunes a LoRA adapter."""
 
     def train(self, job: TrainJob) -> Path:
-        """Train and write an ordinary run folder; return its path."""
+        """Train and write an ordinary run folder; return its path.
+
+        The folder gets ``adapter/``, ``trainer_state.json`` and ``gradian_run.json``; the same
+        job gives the same adapter on the same machine.
+        """

@@ -16,6 +16,7 @@ NEEDS_ATTRIBUTION = [
     "report",
     "sinks",
     "slow",
+    "trainers",
 ]
 """Areas whose tests need torch or scikit-learn."""
 

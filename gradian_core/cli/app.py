@@ -33,6 +33,7 @@ _COMMANDS = {
     "index": "Build the per-example gradient index: expensive, cached, resumable.",
     "init-config": "Write a starter config file.",
     "show-index": "Print what an index was built from.",
+    "train": "Fine-tune a LoRA adapter, as section train of the config says.",
     "version": "Print the installed version.",
 }
 _CHECK_COMMANDS = {

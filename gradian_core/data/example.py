@@ -83,6 +83,19 @@ class Example:
             return self.text
         return "\n".join(turn.content for turn in self.turns)
 
+    def as_row(self) -> dict[str, Any]:
+        """Return it in the shape of a file's row; reading that gives the same example."""
+        row: dict[str, Any] = (
+            {"messages": [turn.as_message() for turn in self.turns]}
+            if self.text is None
+            else {"text": self.text}
+        )
+        if self.tools:
+            row["tools"] = [dict(tool) for tool in self.tools]
+        if self.cluster is not None:
+            row["cluster"] = self.cluster
+        return row
+
     @property
     def _last_assistant(self) -> int | None:
         for index in range(len(self.turns) - 1, -1, -1):

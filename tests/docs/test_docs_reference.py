@@ -122,10 +122,6 @@ def test_the_page_says_of_each_setting_what_it_decides():
     assert decides("grads.batch_size") == decides("train.seed") == decides("cache_dir") == "–"
 
 
-def test_settings_that_are_said_to_have_no_effect_have_none():
-    assert "train" not in set(build_app())
-
-
 # --- command line ------------------------------------------------------------------------------
 
 

@@ -1,0 +1,1 @@
+"""Training adapters, and training them again to put a verdict to the test."""
