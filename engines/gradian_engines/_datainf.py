@@ -29,9 +29,9 @@ class DataInfSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    lambda_scale: float = Field(0.1, gt=0, allow_inf_nan=False)
+    lambda_scale: float = Field(0.1, ge=1e-100, le=1e100, allow_inf_nan=False)
     """Damping relative to the mean squared component of the gradients in each block."""
-    lambda_override: float | None = Field(None, gt=0, allow_inf_nan=False)
+    lambda_override: float | None = Field(None, ge=1e-100, le=1e100, allow_inf_nan=False)
     """Absolute damping in place of it."""
 
 

@@ -26,7 +26,7 @@ class TracInSettings(BaseModel):
 
     normalize_query: bool = False
     """Scale each query to unit length."""
-    learning_rate: float | None = Field(None, gt=0, allow_inf_nan=False)
+    learning_rate: float | None = Field(None, gt=0, le=1e6, allow_inf_nan=False)
     """In place of the one in the trainer's log."""
 
 

@@ -34,10 +34,13 @@ def demo(
     from gradian_core.cli.needs import need_attribution, need_folder
     from gradian_core.cli.proof import print_proof
     from gradian_core.cli.reporting import deliver
+    from gradian_core.config.load import load_config
     from gradian_core.progress import make_progress
 
     started = datetime.now(UTC)
     need_attribution("demo")
+    # whatever is refused is refused before a folder is made
+    load_config(None, {"seed": seed})
     need_folder(out)
 
     from gradian_core.flows.demo import run_demo

@@ -24,6 +24,8 @@ from pydantic import (
 )
 
 __all__ = [
+    "MOST",
+    "MOST_SEED",
     "ClusteringSection",
     "Config",
     "EngineSection",
@@ -34,12 +36,22 @@ __all__ = [
     "TrainSection",
 ]
 
+MOST = 2**31 - 1
+"""Largest whole number of a setting: sizes are 32-bit numbers in some library below."""
+
+MOST_SEED = 2**32 - 1
+"""Largest seed that numpy's and scikit-learn's generators take."""
+
 
 class Section(BaseModel):
     """Base of all sections: frozen, unknown keys refused."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", populate_by_name=True, use_attribute_docstrings=True
+        frozen=True,
+        extra="forbid",
+        populate_by_name=True,
+        use_attribute_docstrings=True,
+        allow_inf_nan=False,
     )
 
 
@@ -53,26 +65,26 @@ class GradsSection(Section):
     """Reduction of an example's loss over its supervised tokens."""
     normalization: Literal["none", "l2", "token_count"] = "none"
     """Scaling of each example's gradient before scoring."""
-    batch_size: int = Field(4, ge=1)
+    batch_size: int = Field(4, ge=1, le=MOST)
     """Most rows in a batch."""
-    batch_tokens: int = Field(4096, ge=1)
+    batch_tokens: int = Field(4096, ge=1, le=MOST)
     """Most tokens in a batch, padding included: bounds memory whatever the lengths."""
-    max_seq_length: int = Field(1024, ge=2)
+    max_seq_length: int = Field(1024, ge=2, le=MOST)
     """Truncation length in tokens."""
     module_filter: str | None = None
     """Regular expression, searched in the full short module name
     (``model.layers.12.mlp.down_proj``)."""
     block_granularity: Literal["module", "matrix"] = "module"
     """Whether a block is a module (A and B together) or each LoRA matrix."""
-    projection_dim: int | None = Field(None, ge=1)
+    projection_dim: int | None = Field(None, ge=1, le=MOST)
     """Johnson-Lindenstrauss width per block; None stores exact gradients."""
     projection_kind: Literal["countsketch", "rademacher"] = "countsketch"
     """Family of the projection."""
-    projection_seed: int = 0
+    projection_seed: int = Field(0, ge=0, le=MOST_SEED)
     """Seed of the projection."""
     storage_dtype: Literal["float32", "float16"] = "float32"
     """Type in which the index is stored."""
-    chunk_size: int = Field(256, ge=1)
+    chunk_size: int = Field(256, ge=1, le=MOST)
     """Most rows in a shard of the index."""
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass (less memory, more time, same numbers)."""
@@ -89,13 +101,13 @@ class EngineSection(Section):
     cross_check: str | None = "graddot"
     """A second engine for rank agreement, or ``none``. Left out beside ``graddot`` or
     ``tracin``, it is ``datainf``: those two rank alike."""
-    lambda_scale: float = Field(0.1, gt=0, allow_inf_nan=False)
+    lambda_scale: float = Field(0.1, ge=1e-100, le=1e100)
     """Damping relative to the mean squared gradient of each block."""
-    lambda_override: float | None = Field(None, gt=0, allow_inf_nan=False)
+    lambda_override: float | None = Field(None, ge=1e-100, le=1e100)
     """Absolute damping instead."""
     normalize_query: bool = False
     """Scale each query to unit length (curvature-free engines only)."""
-    memory_limit_mb: int = Field(1024, ge=1)
+    memory_limit_mb: int = Field(1024, ge=1, le=MOST)
     """A block of the index up to this size is read from disk once."""
     options: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Settings of other engines, by engine name; checked by the engine's own model."""
@@ -120,11 +132,11 @@ class EngineSection(Section):
 class EvaluationSection(Section):
     """Measuring the capability, and the query that is built from what was lost."""
 
-    max_new_tokens: int = Field(32, ge=1)
+    max_new_tokens: int = Field(32, ge=1, le=MOST)
     """Generation cap."""
-    batch_size: int = Field(8, ge=1)
+    batch_size: int = Field(8, ge=1, le=MOST)
     """Generation batch size."""
-    n_bootstrap: int = Field(2000, ge=100)
+    n_bootstrap: int = Field(2000, ge=100, le=1_000_000)
     """Bootstrap resamples."""
     ci_level: float = Field(0.95, gt=0.5, lt=1.0)
     """Confidence level of the gate."""
@@ -145,21 +157,21 @@ class ClusteringSection(Section):
 
     method: str = "auto"
     """Name of a clusterer (``gradian plugins list``)."""
-    n_clusters: int = Field(8, ge=1)
+    n_clusters: int = Field(8, ge=1, le=MOST)
     """Number of clusters for kmeans."""
-    min_cluster_size: int = Field(5, ge=2)
+    min_cluster_size: int = Field(5, ge=2, le=MOST)
     """Smallest cluster for hdbscan."""
     embed_model: str = "sentence-transformers/all-MiniLM-L6-v2"
     """Embedding model for the sentence-transformers backend."""
     embed_backend: Literal["auto", "sentence-transformers", "tfidf"] = "auto"
     """``auto`` is TF-IDF: it needs no download and gives the same clusters on every machine."""
-    max_features: int = Field(4096, ge=1)
+    max_features: int = Field(4096, ge=1, le=MOST)
     """Cap of the TF-IDF vocabulary."""
-    svd_dim: int = Field(64, ge=1)
+    svd_dim: int = Field(64, ge=1, le=MOST)
     """Width of the SVD after TF-IDF."""
-    top_examples_per_cluster: int = Field(5, ge=0)
+    top_examples_per_cluster: int = Field(5, ge=0, le=MOST)
     """Excerpts shown for each cluster."""
-    label_top_terms: int = Field(4, ge=1)
+    label_top_terms: int = Field(4, ge=1, le=MOST)
     """Terms in a cluster's label."""
 
 
@@ -172,9 +184,9 @@ class TrainSection(Section):
     """Model to fine-tune; empty: the top level ``base_model``."""
     output_dir: str = "runs/run"
     """Run folder to be written."""
-    r: int = Field(8, ge=1)
+    r: int = Field(8, ge=1, le=MOST)
     """Rank of the LoRA matrices."""
-    lora_alpha: int = Field(16, ge=1)
+    lora_alpha: int = Field(16, ge=1, le=MOST)
     """LoRA scaling: updates are multiplied by ``lora_alpha / r``."""
     lora_dropout: float = Field(0.0, ge=0.0, lt=1.0)
     """Dropout before the LoRA matrices, in training only."""
@@ -184,19 +196,19 @@ class TrainSection(Section):
     """Peak learning rate."""
     num_train_epochs: float = Field(1.0, gt=0)
     """Passes over the data."""
-    per_device_train_batch_size: int = Field(2, ge=1)
+    per_device_train_batch_size: int = Field(2, ge=1, le=MOST)
     """Rows in a batch."""
-    gradient_accumulation_steps: int = Field(1, ge=1)
+    gradient_accumulation_steps: int = Field(1, ge=1, le=MOST)
     """Batches in an optimiser step."""
     warmup_ratio: float = Field(0.03, ge=0.0, le=1.0)
     """Share of the steps over which the learning rate rises."""
     lr_scheduler_type: str = "linear"
     """Shape of the learning rate, by transformers' names."""
-    max_seq_length: int = Field(512, ge=2)
+    max_seq_length: int = Field(512, ge=2, le=MOST)
     """Truncation length in tokens."""
-    logging_steps: int = Field(1, ge=1)
+    logging_steps: int = Field(1, ge=1, le=MOST)
     """Steps between two log entries."""
-    save_steps: int = Field(0, ge=0)
+    save_steps: int = Field(0, ge=0, le=MOST)
     """Steps between two checkpoints, with ``save_checkpoints``; 0: one an epoch."""
     save_checkpoints: bool = False
     """Keep checkpoints, which TracIn can use."""
@@ -220,7 +232,7 @@ class PluginsSection(Section):
 class Config(Section):
     """The whole of ``gradian.yaml``."""
 
-    seed: int = Field(1234, ge=0)
+    seed: int = Field(1234, ge=0, le=MOST_SEED)
     """Seeds everything; part of the index id."""
     device: str = "auto"
     """``auto`` is CUDA when visible, else the CPU. ``mps`` only when asked for."""

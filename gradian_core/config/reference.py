@@ -13,7 +13,7 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
-from gradian_core.config.models import Config, Section
+from gradian_core.config.models import MOST, Config, Section
 from gradian_core.files import write_atomic
 from gradian_core.index.manifest import GradientSpec, IndexInputs
 
@@ -58,6 +58,7 @@ config = load_config("gradian.yaml", {"engine.name": "graddot", "grads.batch_siz
   `gradian.yaml:3: engine.nmae: unknown key. Did you mean name?`
 - **Types are not guessed.** `"8"` is no number and `true` is no number. Numbers are decimal
   (`2e-4` is a number, `017` is seventeen).
+- **Whole numbers** are at most 2,147,483,647 where the table says nothing else.
 - **Relative paths** in the file are looked up beside the file first; if nothing is there, they
   count from the working directory. A leading `~` is your home folder. Paths given as options
   count from the working directory.
@@ -132,15 +133,20 @@ def _table(section: type[Section], prefix: str) -> Iterator[str]:
 def _type(field: FieldInfo) -> str:
     text = _kind(field.annotation)
     limits = [
-        f"{sign} {getattr(limit, name):g}"
+        f"{sign} {_number(getattr(limit, name))}"
         for limit in field.metadata
         for name, sign in _LIMITS.items()
-        if getattr(limit, name, None) is not None
+        # the head says it once for all of them
+        if getattr(limit, name, None) not in {None, MOST}
     ]
     if limits:
         plain, separator, rest = text.partition(" or null")
         text = f"{plain} {', '.join(limits)}{separator}{rest}"
     return text
+
+
+def _number(limit: float) -> str:
+    return f"{limit:,}" if isinstance(limit, int) else f"{limit:g}"
 
 
 def _kind(annotation: Any) -> str:

@@ -93,9 +93,10 @@ def run_demo(
     Raises
     ------
     UsageError
-        If the folder holds something else.
+        If the folder holds something else, or the seed is out of range; nothing is written then.
     """
     show = progress or NoProgress()
+    load_config(None, {"seed": seed})
     data = demo_rows(seed)
     _write_inputs(out, data, seed)
     train = _trainer(out / "base", seed, show)

@@ -11,7 +11,7 @@ from gradian_core.audit.gather import Facts, Inputs, Missing
 from gradian_core.audit.headline import audit_headline
 from gradian_core.audit.run import Answer, AuditResult, run_checks
 from gradian_core.audit.select import selected
-from gradian_core.config.models import Config
+from gradian_core.config.models import MOST, Config
 from gradian_core.data.files import Dataset
 from gradian_core.errors import UsageError
 from gradian_core.findings import Finding, Severity
@@ -21,6 +21,7 @@ from gradian_core.progress import Progress
 from gradian_core.report.assemble import assemble
 from gradian_core.report.model import NotDone, Provenance, Report
 from gradian_core.runs.resolve import read_run
+from gradian_core.text import excerpt
 
 __all__ = ["Diagnosis", "diagnose", "examine"]
 
@@ -120,8 +121,10 @@ def _inputs(config: Config, max_seq_length: int | None) -> Inputs:
             "There is nothing to diagnose.",
             hint="Pass --dataset, the training data, and --run, the run folder; both is best.",
         )
-    if max_seq_length is not None and max_seq_length < 1:
-        raise UsageError(f"--max-seq-length must be at least 1, not {max_seq_length}.")
+    if max_seq_length is not None and not 1 <= max_seq_length <= MOST:
+        raise UsageError(
+            f"--max-seq-length must be from 1 to {MOST:,}, not {excerpt(str(max_seq_length), 40)}."
+        )
     cache = Path(config.cache_dir)
     # An audit leaves no folder behind that nobody asked for.
     keeps = "cache_dir" in config.model_fields_set or cache.is_dir()

@@ -187,3 +187,12 @@ def test_no_escape_codes_in_a_pipe(gradian):
         assert result.code == 0
         assert "\x1b" not in result.out
         assert result.out.isascii()
+
+
+@pytest.mark.parametrize("seed", ["-1", str(2**32), "9" * 20, "9" * 5000])
+def test_the_demo_refuses_a_seed_before_it_writes(gradian, monkeypatch, tmp_path, seed):
+    monkeypatch.setattr(needs, "importable", lambda name: True)
+    result = gradian("demo", "--seed", seed)
+    assert result.code == 2
+    assert "seed" in result.err
+    assert list(tmp_path.iterdir()) == []

@@ -148,7 +148,7 @@ PROBLEMS = {
     "limits": (
         "evaluation: {ci_level: 1.0}\nengine: {lambda_scale: 0}",
         [
-            "gradian.yaml:2: engine.lambda_scale: must be greater than 0.0, not 0.",
+            "gradian.yaml:2: engine.lambda_scale: must be at least 1e-100, not 0.",
             "gradian.yaml:1: evaluation.ci_level: must be less than 1.0, not 1.0.",
         ],
     ),
@@ -317,3 +317,56 @@ def test_home_folders(write, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
     assert load_config(write("cache_dir: ~/c")).cache_dir == str(tmp_path / "c")
+
+
+HUGE = "9" * 4000
+
+
+def _whole_number_keys():
+    from gradian_core.config.models import Section
+
+    for name, field in Config.model_fields.items():
+        section = field.default if isinstance(field.default, Section) else None
+        fields = {name: field} if section is None else type(section).model_fields
+        for key, inner in fields.items():
+            if inner.annotation in (int, int | None):
+                yield key if section is None else f"{name}.{key}"
+
+
+@pytest.mark.parametrize("key", list(_whole_number_keys()))
+@pytest.mark.parametrize("value", ["99999999999999999999", HUGE])
+def test_no_whole_number_is_without_a_limit(tmp_path, key, value):
+    path = tmp_path / "gradian.yaml"
+    section, _, name = key.rpartition(".")
+    path.write_text(f"{section}:\n  {name}: {value}\n" if section else f"{name}: {value}\n")
+    with pytest.raises(UsageError, match="must be at most") as caught:
+        load_config(path)
+    assert len(str(caught.value).splitlines()) == 1
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("engine:\n  lambda_override: 1e-320\n", "must be at least 1e-100"),
+        ("engine:\n  lambda_override: 1e300\n", "must be at most 1e+100"),
+        ("engine:\n  lambda_scale: 1e-300\n", "must be at least 1e-100"),
+        ("engine:\n  lambda_scale: 0\n", "must be at least 1e-100"),
+        ("train:\n  learning_rate: .inf\n", "a finite number"),
+        ("seed: -1\n", "must be at least 0"),
+        ("grads:\n  projection_seed: -1\n", "must be at least 0"),
+    ],
+)
+def test_numbers_that_no_library_can_use(tmp_path, text, words):
+    path = tmp_path / "gradian.yaml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        load_config(path)
+    assert words in str(caught.value)
+
+
+def test_a_number_of_thousands_of_digits_is_one_sentence(tmp_path):
+    path = tmp_path / "gradian.yaml"
+    path.write_text(f"seed: {'9' * 5000}\n")
+    with pytest.raises(InputError, match=r"gradian.yaml:1:7: .*9… is no number that can be read"):
+        load_config(path)
