@@ -96,6 +96,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         Arguments without the program's name; ``sys.argv[1:]`` if None.
     """
     streams.prepare()
+    try:
+        return _run(argv)
+    finally:
+        streams.finish()
+
+
+def _run(argv: Sequence[str] | None) -> int:
     tokens = list(sys.argv[1:] if argv is None else argv)
     debug = os.environ.get("GRADIAN_DEBUG", "0") not in {"", "0"}
     if "--debug" in tokens:
@@ -103,10 +110,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         debug = True
     try:
         result = build_app()(tokens)
-        sys.stdout.flush()
+        streams.flush()
     except BrokenPipeError:
         # The reader, such as head, has what it wanted.
-        streams.discard_stdout()
         return failures.CLOSED_PIPE
     except SystemExit as error:
         # rich turns a closed pipe into an exit of its own.

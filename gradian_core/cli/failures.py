@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import sys
@@ -35,7 +36,8 @@ def show(error: BaseException, *, debug: bool) -> int:
         Print the traceback first.
     """
     if debug:
-        traceback.print_exception(error, file=sys.stderr)
+        with contextlib.suppress(OSError, ValueError):
+            traceback.print_exception(error, file=sys.stderr)
     if isinstance(error, KeyboardInterrupt):
         say("Interrupted. The same command, run again, goes on from what was finished.")
         return INTERRUPTED
@@ -74,6 +76,8 @@ def _unknown_command(error: UnknownCommandError, token: str) -> UsageError:
 
 def _for_people(error: BaseException) -> GradianError | None:
     """Return the error to show, None for a bug of ours."""
+    if isinstance(error, CannotRunError):
+        return error
     # Running out of memory in a plugin is no fault of the plugin.
     for link in _chain(error):
         if (resource := _resource_problem(link)) is not None:
@@ -82,6 +86,8 @@ def _for_people(error: BaseException) -> GradianError | None:
         return error
     if isinstance(error, PermissionError) and error.filename:
         return CannotRunError(f"No permission for {error.filename}.")
+    if isinstance(error, OSError) and error.errno == errno.EROFS and error.filename:
+        return CannotRunError(f"{error.filename} cannot be written: the file system is read-only.")
     if isinstance(error, ImportError) and not (error.name or "gradian").startswith("gradian"):
         return CannotRunError(
             f"A library cannot be imported: {describe(error)}.",
@@ -102,14 +108,20 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 def _resource_problem(error: BaseException) -> CannotRunError | None:
     # HDF5 raises an OSError without a number and puts the system's words into its own.
     if isinstance(error, OSError) and (
-        error.errno in {errno.ENOSPC, errno.EDQUOT} or os.strerror(errno.ENOSPC) in str(error)
+        error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+        or os.strerror(errno.ENOSPC) in str(error)
     ):
+        what = (
+            "A file grew larger than this system allows"
+            if error.errno == errno.EFBIG
+            else "The disk is full"
+        )
+        where = f": {error.filename} cannot be written" if error.filename else ""
         return CannotRunError(
-            "The disk is full.",
+            f"{what}{where}.",
             hint=(
-                "Free some space or choose another --cache-dir. grads.storage_dtype: float16, "
-                "grads.module_filter and grads.projection_dim make an index smaller. What was "
-                "finished is kept."
+                "Free some space, or choose another folder for it: --out for reports, --cache-dir "
+                "for what is cached. What was finished is kept."
             ),
         )
     # By name: torch's class must not be imported to be recognised, and its CPU allocator

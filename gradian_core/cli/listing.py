@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from gradian_core.cli.table import aligned
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from gradian_core.plugins.registry import Registry
 
 __all__ = ["as_json", "as_text"]
+
+_NAMES_WIDTH = 80
+"""Longer lists of names would push all columns after them off every screen; -v has them."""
 
 _HEAD = ("STATE", "NAME", "PROVIDES", "FROM", "REASON")
 
@@ -60,6 +64,9 @@ def as_json(registry: Registry) -> str:
 
 def _row(record: PluginRecord) -> tuple[str, ...]:
     provides = ", ".join(spec.name for _, spec in record.provides)
+    if len(provides) > _NAMES_WIDTH:
+        kinds = Counter(kind for kind, _ in record.provides)
+        provides = ", ".join(f"{n} {kind}{'s' * (n > 1)}" for kind, n in kinds.items())
     origin = f"{record.distribution} {record.version}"
     return (record.state, record.name, provides or "-", origin, record.reason)
 

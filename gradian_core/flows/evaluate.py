@@ -39,8 +39,8 @@ def measure_capability(
             save_measurement(path, measured)
         except OSError as error:
             raise CannotRunError(
-                f"The cache {session.cache} cannot be written: {error.strerror}.",
-                hint="Free some disk space, or set cache_dir.",
+                f"{path} cannot be written: {error.strerror}.",
+                hint="Free some space, or name another folder with --cache-dir.",
             ) from error
     judged = judge_items(measured, config.evaluation, name=name, seed=config.seed)
     return replace(judged, notes=(*judged.notes, *notes))

@@ -203,7 +203,11 @@ class Session:
 
 @contextmanager
 def counted(progress: Progress, description: str) -> Iterator[Callable[[int, int], None]]:
-    """Give a ``(done, total)`` callback that shows as a task; nothing shows before it is called."""
+    """Give a ``(done, total)`` callback that shows as a task.
+
+    Nothing shows before it is called, and the task ends when all is done: of several callbacks
+    in use one after the other, the first then ends before the second starts.
+    """
     with ExitStack() as stack:
         task: Task | None = None
         seen = 0
@@ -214,5 +218,7 @@ def counted(progress: Progress, description: str) -> Iterator[Callable[[int, int
                 task = stack.enter_context(progress.task(description, total))
             task.advance(done - seen)
             seen = done
+            if done >= total:
+                stack.close()
 
         yield report

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from gradian_core.errors import InputError
 from gradian_core.files import refuse_lfs_pointer
 from gradian_core.runs.artifact import AdapterInfo
+from gradian_core.text import excerpt
 
 __all__ = ["adapter_files", "find_adapter", "read_adapter"]
 
@@ -60,7 +63,7 @@ def read_adapter(folder: Path) -> AdapterInfo:
         if path.stat().st_size > _CONFIG_LIMIT:
             raise InputError(f"{path} is larger than {_CONFIG_LIMIT >> 20} MiB.")
         raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(
             f"{path} cannot be read as JSON: {error}.", hint="Copy or save the adapter again."
         ) from error
@@ -82,6 +85,7 @@ def read_adapter(folder: Path) -> AdapterInfo:
         raise InputError(
             f"{path}: task_type is {task}.", hint="Only causal language models are supported."
         )
+    _refuse_wrong_values(path, raw)
     adapter_files(folder)
     base = raw.get("base_model_name_or_path")
     return AdapterInfo(
@@ -92,6 +96,54 @@ def read_adapter(folder: Path) -> AdapterInfo:
         lora_alpha=raw.get("lora_alpha"),
         raw=raw,
     )
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 1 << 31
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
+
+
+def _is_names(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+_WANTED: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "r": ("a whole number of at least 1", _is_count),
+    "lora_alpha": ("a number", _is_number),
+    "lora_dropout": ("a number from 0 to 1", lambda v: _is_number(v) and 0 <= v <= 1),
+    "target_modules": ("text or a list of names", lambda v: isinstance(v, str) or _is_names(v)),
+    "modules_to_save": ("a list of names", _is_names),
+    "rank_pattern": (
+        "an object of whole numbers of at least 1",
+        lambda v: isinstance(v, dict) and all(map(_is_count, v.values())),
+    ),
+    "alpha_pattern": (
+        "an object of numbers",
+        lambda v: isinstance(v, dict) and all(map(_is_number, v.values())),
+    ),
+    "bias": ("none, all or lora_only", lambda v: v in ("none", "all", "lora_only")),
+    "use_rslora": ("true or false", lambda v: isinstance(v, bool)),
+    "use_dora": ("true or false", lambda v: isinstance(v, bool)),
+    "fan_in_fan_out": ("true or false", lambda v: isinstance(v, bool)),
+    "base_model_name_or_path": ("text", lambda v: isinstance(v, str)),
+}
+
+
+def _refuse_wrong_values(path: Path, raw: Mapping[str, Any]) -> None:
+    for key, (wanted, fits) in _WANTED.items():
+        value = raw.get(key)
+        # null is what PEFT writes for a setting that was not made; there is no rank without one
+        if (value is None and key != "r") or fits(value):
+            continue
+        if key == "r" and key not in raw:
+            continue
+        raise InputError(
+            f"{path}: {key}: wants {wanted}, not {excerpt(json.dumps(value), 60)}.",
+            hint="Correct it to what the training used, or save the adapter again.",
+        )
 
 
 def adapter_files(folder: Path) -> tuple[Path, ...]:

@@ -19,8 +19,12 @@ from gradian_core.model.quiet import quiet
 from gradian_core.model.sites import attributable_parameters, find_sites
 from gradian_core.model.source import BaseSource, resolve_base
 from gradian_core.runs.artifact import AdapterInfo
+from gradian_core.text import excerpt
 
 __all__ = ["load_model", "load_tokenizer"]
+
+_UNKNOWN_KEYS = "Unexpected keyword arguments"
+"""PEFT's words for settings that it ignores; a note names them."""
 
 _GGUF_NOTE = (
     "The base model is a .gguf file: its weights are used as its quantisation left them. If the "
@@ -76,6 +80,7 @@ def load_model(config: Config) -> LoadedModel:
         model = _load_base(config, source, device)
         if info is not None:
             notes += _compare_bases(info, source)
+            notes += _check_adapter_config(info)
             model = _attach(model, info, source)
             if config.dtype == "float64":
                 # PEFT leaves adapter weights in float32
@@ -150,6 +155,29 @@ def _refuse_incomplete(found: dict[str, Any], given: str) -> None:
         )
 
 
+def _check_adapter_config(info: AdapterInfo) -> list[str]:
+    """Let PEFT read the config alone, so that its faults are not taken for a base that differs."""
+    import peft
+
+    try:
+        with quiet(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            config = peft.PeftConfig.from_pretrained(str(info.path))
+    except Exception as error:
+        raise InputError(
+            f"{info.path / 'adapter_config.json'} is refused by peft {peft.__version__}: "
+            f"{_first_line(error)}.",
+            hint="Correct it to what the training used, or use the peft that wrote it.",
+        ) from error
+    unknown = sorted(key for key in info.raw if not hasattr(config, key))
+    note = (
+        f"adapter_config.json has settings that peft {peft.__version__} does not know and "
+        f"ignores: {excerpt(', '.join(unknown), 200)}. If one of them changes what the adapter "
+        "computes, upgrade peft."
+    )
+    return [note] if unknown else []
+
+
 def _attach(model: Any, info: AdapterInfo, source: BaseSource) -> Any:
     from peft import PeftModel
 
@@ -170,7 +198,8 @@ def _attach(model: Any, info: AdapterInfo, source: BaseSource) -> Any:
     for warning in caught:
         text = str(warning.message)
         # PEFT only warns here, and goes on with random or unused weights.
-        if "missing adapter keys" in text.lower() or "unexpected" in text.lower():
+        told = _UNKNOWN_KEYS in text
+        if "missing adapter keys" in text.lower() or ("unexpected" in text.lower() and not told):
             raise InputError(
                 f"adapter: {info.path} does not fit the base model {source.given}: "
                 f"{_first_line(text)}.",

@@ -7,17 +7,22 @@ them by name.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import regex
+
 from gradian_core.errors import InputError, UsageError
 from gradian_core.gradients.types import Block
+from gradian_core.text import excerpt
 
 __all__ = ["Site", "attributable_parameters", "find_sites", "plan_blocks"]
 
 _PREFIX = "base_model.model."
+
+_FILTER_SECONDS = 1.0
+"""Python's own re cannot be stopped, and a nested repetition takes years on one module name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +136,20 @@ def plan_blocks(
     kept = tuple(sites)
     if module_filter is not None:
         try:
-            pattern = re.compile(module_filter)
-        except re.error as error:
+            pattern = regex.compile(module_filter)
+            kept = tuple(
+                site for site in sites if pattern.search(site.short_name, timeout=_FILTER_SECONDS)
+            )
+        except TimeoutError:
+            raise UsageError(
+                f"grads.module_filter: {excerpt(module_filter, 80)!r} takes too long to match.",
+                hint="A repetition inside a repetition, such as (a+)+, does that: leave one out.",
+            ) from None
+        except regex.error as error:
             raise UsageError(
                 f"grads.module_filter: {module_filter!r} is not a regular expression: {error}.",
                 hint=r"Put \ before a character such as ( or * that stands for itself.",
             ) from error
-        kept = tuple(site for site in sites if pattern.search(site.short_name))
         if not kept:
             shown = ", ".join(site.short_name for site in sites[:4])
             raise UsageError(

@@ -55,7 +55,7 @@ def test_exit_code_of_findings(gradian, train, limit, code):
         (("--format", "xml"), "--format"),
         (("-d", "train.jsonl", "--select", "data.duplicate"), "Did you mean data.duplicates?"),
         (("-d", "train.jsonl", "--ignore", "dta.*"), "matches no check"),
-        (("-d", "train.jsonl", "--max-seq-length", "0"), "at least 1"),
+        (("-d", "train.jsonl", "--max-seq-length", "0"), "must be from 1 to"),
         (("-d", "train.jsonl", "--max-seq-length", "many"), "--max-seq-length"),
         (("-d", "trian.jsonl"), "Did you mean train.jsonl?"),
         (("-d", "train.jsonl", "-r", "nowhere"), "nowhere"),

@@ -50,12 +50,27 @@ ERRORS = {
     "disk": (
         OSError(errno.ENOSPC, "No space left on device", "x.h5"),
         3,
-        "error: The disk is full.\nhelp: Free some space",
+        "error: The disk is full: x.h5 cannot be written.\nhelp: Free some space",
     ),
     "disk, says HDF5": (
         OSError("Can't write data (errno = 28, error message = 'No space left on device')"),
         3,
         "error: The disk is full.",
+    ),
+    "disk, in a plugin": (
+        caused(PluginError("sink failed", owner="x"), OSError(errno.ENOSPC, "full", "out/r.md")),
+        3,
+        "error: The disk is full: out/r.md cannot be written.",
+    ),
+    "file size limit": (
+        OSError(errno.EFBIG, "File too large", "out/r.md"),
+        3,
+        "error: A file grew larger than this system allows: out/r.md cannot be written.",
+    ),
+    "read-only": (
+        OSError(errno.EROFS, "Read-only file system", "out/r.md"),
+        3,
+        "error: out/r.md cannot be written: the file system is read-only.",
     ),
     "permission": (
         PermissionError(errno.EACCES, "Permission denied", "/locked/x"),

@@ -149,6 +149,37 @@ def another_kind_of_adapter(box):
     adapter(box, config={"peft_type": "IA3"})
 
 
+@case(2, 'adapter_config.json: r: wants a whole number of at least 1, not "eight"')
+def rank_in_words(box):
+    adapter(box, config={"r": "eight"})
+
+
+@case(2, "adapter_config.json: r: wants a whole number of at least 1, not 0")
+def rank_of_zero(box):
+    adapter(box, config={"r": 0})
+
+
+@case(2, "adapter_config.json: target_modules: wants text or a list of names, not 5")
+def target_modules_of_five(box):
+    adapter(box, config={"target_modules": 5})
+
+
+@case(2, 'adapter_config.json: lora_alpha: wants a number, not "16"')
+def alpha_in_quotes(box):
+    adapter(box, config={"lora_alpha": "16"})
+
+
+@case(2, "adapter_config.json", "is refused by peft", "layers_to_transform")
+def setting_that_peft_refuses(box):
+    adapter(box, config={"target_modules": ".*proj", "layers_to_transform": [0]})
+
+
+@case(2, "module_filter", "takes too long")
+def filter_that_never_ends(box):
+    config(box, "grads:\n  module_filter: '(?:[a-z_.0-9]|[a-z_.0-9])+[a-z]*[a-z_.0-9]+X\\Z'\n")
+    box.monkeypatch.setattr("gradian_core.model.sites._FILTER_SECONDS", 1e-9)
+
+
 @case(2, "adapter_config.json", "JSON")
 def damaged_adapter_config(box):
     (adapter(box) / "adapter_config.json").write_text('{"peft_type": "LORA"')
@@ -299,7 +330,7 @@ def index_larger_than_the_disk(box):
     box.monkeypatch.setattr("gradian_core.index.job.shutil.disk_usage", lambda _path: usage)
 
 
-@case(3, "disk is full", "What was finished is kept")
+@case(3, "error: The index at", "cannot be written: No space left on device. Whole shards are kept")
 def disk_full_while_building(box):
     def full(*_args):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -308,7 +339,7 @@ def disk_full_while_building(box):
     box.monkeypatch.setattr("gradian_core.flows.evaluate.save_measurement", lambda *_: None)
 
 
-@case(3, "disk is full", "Free some space")
+@case(3, "evaluations", ".json cannot be written: No space left on device", "Free some space")
 def disk_full_while_measuring(box):
     def full(*_args):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -360,3 +391,14 @@ def test_index(box, leftovers, name):
         assert text in result.err
     if box.flags["--cache-dir"].is_dir():
         assert leftovers(box.flags["--cache-dir"]) == []
+
+
+def test_settings_of_a_newer_peft_are_noted(box):
+    adapter(box, config={"use_qalora": False, "invented_in_2031": True, "and_this": None})
+    result = box.run()
+    assert result.code == 0, result.err
+    notes = json.loads((box.out / "report.json").read_text())["notes"]
+    (note,) = [note for note in notes if "does not know" in note]
+    assert "and_this, invented_in_2031" in note
+    assert "use_qalora" not in note
+    assert str(box.tmp) not in note

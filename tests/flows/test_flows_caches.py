@@ -59,7 +59,8 @@ def test_a_full_disk_keeps_no_report_from_the_terminal(used, leftovers):
     used.monkeypatch.setattr("gradian_core.files.os.fsync", full)
     result = used.run()
     assert result.code == 3
-    assert "error: The disk is full." in result.err
+    # what was being written is named, not the cache
+    assert f"error: The disk is full: {used.out / 'run.json'} cannot be written." in result.err
     assert leftovers(used.out) == []
     assert "capability regressed" in result.out
 
