@@ -52,11 +52,13 @@ class DigestCache:
             raw = json.loads(self._path.read_bytes())
         except (OSError, ValueError, RecursionError):
             return {}
-        if not isinstance(raw, dict):
+        # a flipped bit in a digest is another digest, and with it another index and provenance
+        files = raw.get("files") if isinstance(raw, dict) else None
+        if not isinstance(files, dict) or raw.get("checksum") != _checksum(files):
             return {}
         return {
             path: entry
-            for path, entry in raw.items()
+            for path, entry in files.items()
             if isinstance(entry, list) and len(entry) == 3 and isinstance(entry[2], str)
         }
 
@@ -74,7 +76,12 @@ class DigestCache:
         self._known = {**self._load(), **self._known, str(path): [size, modified, digest]}
         # A cache that cannot be written costs time and nothing else.
         with contextlib.suppress(OSError):
-            write_atomic(self._path, json.dumps(self._known, sort_keys=True))
+            body = {"checksum": _checksum(self._known), "files": self._known}
+            write_atomic(self._path, json.dumps(body, sort_keys=True))
+
+
+def _checksum(files: object) -> str:
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
 
 
 def file_digest(path: Path, cache: DigestCache | None = None) -> str:

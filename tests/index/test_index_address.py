@@ -147,7 +147,9 @@ def test_a_file_just_written_is_not_remembered(tmp_path):
     assert file_digest(path, cache) == file_digest(path)
 
 
-@pytest.mark.parametrize("content", ["", "[", "[]", '{"x": 3, "y": [1, 2]}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "content", ["", "[", "[]", '{"x": 3, "y": [1, 2]}', '{"files": 3}', "[" * 100_000]
+)
 def test_a_damaged_cache_costs_time_only(tmp_path, content):
     folder = tmp_path / "cache"
     folder.mkdir()
@@ -156,7 +158,7 @@ def test_a_damaged_cache_costs_time_only(tmp_path, content):
     path.write_bytes(b"abc")
     old(path)
     assert file_digest(path, DigestCache(folder)) == file_digest(path)
-    assert json.loads((folder / "digests.json").read_text())[str(path)][0] == 3
+    assert json.loads((folder / "digests.json").read_text())["files"][str(path)][0] == 3
 
 
 def test_two_caches_keep_each_others_entries(tmp_path):
@@ -164,7 +166,16 @@ def test_two_caches_keep_each_others_entries(tmp_path):
     for cache, name in ((one, "a"), (two, "b")):
         (tmp_path / name).write_bytes(b"x")
         file_digest(old(tmp_path / name), cache)
-    assert len(json.loads((tmp_path / "digests.json").read_text())) == 2
+    assert len(json.loads((tmp_path / "digests.json").read_text())["files"]) == 2
+
+
+def test_a_flipped_digit_of_a_remembered_digest_is_found(tmp_path):
+    path, store = tmp_path / "f", tmp_path / "cache" / "digests.json"
+    path.write_bytes(b"abc")
+    digest = file_digest(old(path), DigestCache(store.parent))
+    flipped = ("0" if digest[0] != "0" else "1") + digest[1:]
+    store.write_text(store.read_text().replace(digest, flipped))
+    assert file_digest(path, DigestCache(store.parent)) == digest
 
 
 def test_folder_digest_is_of_names_and_contents_only(tmp_path):
