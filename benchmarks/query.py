@@ -112,7 +112,8 @@ def main() -> None:
 
     import numpy as np
 
-    from gradian_core.attribution.score import Queries, score
+    from gradian_core.attribution.point import Queries
+    from gradian_core.attribution.score import score
     from gradian_engines._datainf import DataInf, DataInfSettings
     from gradian_engines._graddot import GradDot, GradDotSettings
 

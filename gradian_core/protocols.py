@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from gradian_core.data.example import Example
+    from gradian_core.data.tokens import TokenizedRows
+    from gradian_core.model.loaded import LoadedModel
+    from gradian_core.progress import Progress
     from gradian_core.report.model import Report
     from gradian_core.runs.artifact import RunArtifact
 
@@ -31,15 +35,21 @@ if TYPE_CHECKING:
     IntArray = NDArray[np.integer]
 
 __all__ = [
+    "AttributionTask",
     "BlockEngine",
     "BlockGradients",
+    "Checkpoint",
     "ClusterAssignment",
     "ClusterTask",
     "Clusterer",
+    "GradientPoint",
     "LikelihoodMetric",
+    "QueryItem",
+    "QueryRows",
     "RunReader",
     "ScoringContext",
     "Sink",
+    "TaskEngine",
     "TextMetric",
     "TrainJob",
     "Trainer",
@@ -133,6 +143,193 @@ class BlockEngine(Protocol):
 
     def caveats(self, context: ScoringContext) -> Sequence[str]:
         """Sentences about how far this engine is to be trusted here; they reach the report."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryItem:
+    """One eval item that got worse (any item, where none did; a training row, without eval data).
+
+    Parameters
+    ----------
+    example
+        The row as it was given; ``example.prompt`` are its turns before the answer.
+    prompt
+        Text of the prompt.
+    reference
+        The completion in the file.
+    base_output, tuned_output
+        What base and tuned model answered; None where nothing was generated.
+    """
+
+    example: Example
+    prompt: str
+    reference: str
+    base_output: str | None = None
+    tuned_output: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """An adapter that the training run saved.
+
+    Parameters
+    ----------
+    path
+        Its folder.
+    step
+        Optimiser step at which it was saved; None if unknown.
+    learning_rate
+        Learning rate of that step in the trainer's log; None if unknown.
+    """
+
+    path: Path
+    step: int | None = None
+    learning_rate: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class QueryRows:
+    """The queries as rows of tokens whose losses combine to them.
+
+    Parameters
+    ----------
+    tokens
+        *m* rows.
+    weights
+        ``(q, m)`` float64: weight of each row's loss in each query, such as +1 for the correct
+        answer and -1 for what was said instead.
+    """
+
+    tokens: TokenizedRows
+    weights: FloatArray
+
+
+class GradientPoint(Protocol):
+    """Gradients of all scored rows and of all queries at one point of parameter space.
+
+    Rows and queries are in the task's order. Gradients are scaled by ``grads.loss_reduction``
+    and ``grads.normalization``, as every engine sees them.
+    """
+
+    @property
+    def context(self) -> ScoringContext:
+        """Facts about this point; ``query_norms`` are over all blocks together."""
+
+    @property
+    def row_norms(self) -> FloatArray:
+        """``(n,)`` float64: norm of each row over all blocks together."""
+
+    @property
+    def losses(self) -> FloatArray:
+        """``(n,)`` float64: mean loss of each row over its supervised tokens here, in nats."""
+
+    def blocks(self) -> Iterator[tuple[BlockGradients, FloatArray]]:
+        """Yield each block with the ``(q, dim)`` float64 queries within it.
+
+        May be called several times. Use a block before asking for the next: what it has read
+        is then let go.
+        """
+
+
+class AttributionTask(Protocol):
+    """What is to be attributed. Everything in it is in one order, the index's own.
+
+    Nothing is computed before it is asked for: an engine that needs only texts causes no
+    gradient to be taken. What is computed lies in the cache under the address of its content.
+    """
+
+    @property
+    def n(self) -> int:
+        """Number of scored rows; rows without a supervised token are left out."""
+
+    @property
+    def q(self) -> int:
+        """Number of queries; the same for every signal."""
+
+    @property
+    def examples(self) -> Sequence[Example]:
+        """The *n* scored rows."""
+
+    @property
+    def items(self) -> Sequence[QueryItem]:
+        """The *q* items behind the queries."""
+
+    @property
+    def tokens(self) -> TokenizedRows:
+        """The *n* scored rows as tokens with their loss mask."""
+
+    def query_rows(self, signal: str | None = None) -> QueryRows:
+        """Return the queries as tokens, under a query signal (None: the configured one)."""
+
+    def gradients(
+        self,
+        *,
+        signal: str | None = None,
+        adapter_scale: float = 1.0,
+        checkpoint: Checkpoint | None = None,
+    ) -> GradientPoint:
+        """Take the gradients at one point, or find them in the cache.
+
+        Parameters
+        ----------
+        signal
+            A value of ``evaluation.query_signal``; None for the configured one. An item that
+            cannot have it keeps the target signal, with a note.
+        adapter_scale
+            Factor on every ``lora_B`` (A stays), at least 0: 1 is the adapter, 0 the base model.
+        checkpoint
+            One of :attr:`checkpoints`; None for the final adapter.
+        """
+
+    @property
+    def checkpoints(self) -> Sequence[Checkpoint]:
+        """Saved adapters of the run by step, the final one last; never empty."""
+
+    @property
+    def loss_reduction(self) -> str:
+        """``mean`` or ``sum`` over an example's supervised tokens (``grads.loss_reduction``)."""
+
+    def fresh_model(self) -> LoadedModel:
+        """Load base model and adapter once more: the engine may change what it gets."""
+
+    def workdir(self, key: Mapping[str, object]) -> Path:
+        """Return a folder for the engine's own cache.
+
+        Parameters
+        ----------
+        key
+            JSON values: what decides its content beside model, adapter, rows, queries, seed and
+            library versions, which are part of its address.
+        """
+
+    @property
+    def progress(self) -> Progress:
+        """Where to report long work."""
+
+    @property
+    def seed(self) -> int:
+        """Seed for anything random."""
+
+    def note(self, sentence: str) -> None:
+        """Tell the report what was skipped, degraded or guessed, as a sentence."""
+
+
+@runtime_checkable
+class TaskEngine(Protocol):
+    """An engine that asks for what it needs: several points, other signals, texts, the model."""
+
+    def score(self, task: AttributionTask) -> FloatArray:
+        """Score every row against every query.
+
+        Returns
+        -------
+        numpy.ndarray
+            ``(q, n)`` finite scores in the task's order. See the module docstring for the sign.
+            An engine without a query gives every query the same row.
+        """
+
+    def caveats(self, task: AttributionTask) -> Sequence[str]:
+        """Sentences about how far this engine is to be trusted here; asked after :meth:`score`."""
 
 
 # --- clusterers ------------------------------------------------------------------------------

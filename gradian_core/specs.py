@@ -74,7 +74,19 @@ class CheckSpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSpec(Spec):
-    """An attribution engine; implements :class:`gradian_core.protocols.BlockEngine`."""
+    """An attribution engine.
+
+    It implements :class:`gradian_core.protocols.BlockEngine` or
+    :class:`gradian_core.protocols.TaskEngine`.
+
+    Parameters
+    ----------
+    needs
+        What it works on, for listings and for what is computed: ``"gradients"``, ``"text"`` (no
+        gradient is taken for it) or ``"model"`` (it works on a model of its own).
+    """
+
+    needs: Literal["gradients", "text", "model"] = "gradients"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

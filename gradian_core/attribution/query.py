@@ -80,7 +80,7 @@ def plan_queries(
     result: CapabilityResult,
     eval_examples: Sequence[Example],
     spec: MetricSpec,
-    signal: Literal["auto", "contrastive", "target"],
+    signal: str,
 ) -> QueryPlan:
     """Plan the queries for the items that got worse; for all items where none did.
 

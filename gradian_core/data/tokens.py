@@ -69,6 +69,23 @@ class TokenizedRows:
         span = slice(int(self.offsets[index]), int(self.offsets[index + 1]))
         return self.input_ids[span], self.supervised[span]
 
+    def take(self, places: NDArray[np.int64]) -> TokenizedRows:
+        """Return some rows, in the given order."""
+        lengths = self.lengths[places]
+        offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+        # of each token taken: its place in its row, moved to where that row starts here
+        flat = np.arange(offsets[-1]) + np.repeat(self.offsets[places] - offsets[:-1], lengths)
+        return TokenizedRows(
+            ids=tuple(self.ids[place] for place in places.tolist()),
+            rows=self.rows[places],
+            input_ids=self.input_ids[flat],
+            supervised=self.supervised[flat],
+            offsets=offsets,
+            full_lengths=self.full_lengths[places],
+            full_supervised=self.full_supervised[places],
+            supervision=self.supervision[places],
+        )
+
     @property
     def lengths(self) -> NDArray[np.int64]:
         """``(n,)`` tokens of each row after truncation."""

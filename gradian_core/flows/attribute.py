@@ -17,18 +17,14 @@ from gradian_core.evaluation.result import CapabilityResult
 from gradian_core.findings import Finding
 from gradian_core.flows.diagnose import examine
 from gradian_core.flows.evaluate import measure_capability
-from gradian_core.flows.index import encode_training_data, training_index
-from gradian_core.flows.score import (
-    EngineRun,
-    PlannedQueries,
-    build_queries,
-    last_learning_rate,
-    run_engine,
-)
+from gradian_core.flows.index import encode_training_data
+from gradian_core.flows.points import Points, last_learning_rate
+from gradian_core.flows.queries import PlannedQueries, QueryPlanner
+from gradian_core.flows.score import EngineRun, run_engine
 from gradian_core.flows.session import Session
 from gradian_core.flows.tools import Tools, resolve_tools
 from gradian_core.index.address import result_id
-from gradian_core.index.reader import GradientIndex
+from gradian_core.index.plan import skip_notes, skipped_rows
 from gradian_core.plugins.failure import guard
 from gradian_core.progress import NoProgress, Progress
 from gradian_core.protocols import ClusterAssignment, ClusterTask
@@ -84,11 +80,13 @@ def attribute(
         if session.eval_dataset is not None
         else None
     )
-    queries = build_queries(session, measured, tools.metric_spec, encoded, force=force)
-    index = training_index(session, encoded, force=force)
-    main = run_engine(session, tools.engine_name, tools.engine, index, queries)
-    check = _cross_check(session, tools, main, index, queries)
+    planner = QueryPlanner(session, measured, tools.metric_spec, encoded)
+    queries = planner.plan()
+    points = Points(session, encoded, planner, force=force)
+    main = run_engine(tools.engine_name, tools.engine, points)
+    check = _cross_check(tools, main, points)
     agreed = None if check is None else _agreement(main, check)
+    skipped = skipped_rows(encoded.tokens, config.grads.max_seq_length)
     texts = [example.full_text for example in session.dataset]
     assignment, notes = _assign(session, tools, texts)
     clusters = summarise(
@@ -115,10 +113,10 @@ def attribute(
             scores=main.total,
             assignment=assignment,
             clusters=clusters,
-            skipped={row.position: row.reason for row in index.manifest.skipped},
+            skipped={row.position: row.reason for row in skipped},
         ),
         findings=[
-            *_findings(session, measured, encoded, index, queries),
+            *_findings(session, measured, encoded, queries, [row.id for row in skipped]),
             *_engine_findings(tools, main, check, agreed),
             *_cluster_findings(clusters, measured),
             *audited,
@@ -130,27 +128,27 @@ def attribute(
             *(session.eval_dataset.notes if session.eval_dataset is not None else ()),
             *encoded.notes,
             *(measured.notes if measured is not None else ()),
-            *index.manifest.notes,
+            *skip_notes(skipped, len(encoded.tokens)),
+            *(note for index in points.training.values() for note in index.manifest.notes),
+            *queries.encoded.notes,
             *queries.notes,
             *main.scores.notes,
             *notes,
             *session.registry.notes,
             *(audit.report.notes if audit is not None else ()),
         ],
-        provenance=_provenance(session, index, queries, tools),
+        provenance=_provenance(points, tools),
         require_significant=config.evaluation.require_significant,
     )
 
 
-def _cross_check(
-    session: Session, tools: Tools, main: EngineRun, index: GradientIndex, queries: PlannedQueries
-) -> EngineRun | None:
+def _cross_check(tools: Tools, main: EngineRun, points: Points) -> EngineRun | None:
     if tools.check is None or tools.check_name is None:
         return None
     if tools.check_name == tools.engine_name:
         # the same numbers again; the comparison will find that, and say so
         return main
-    return run_engine(session, tools.check_name, tools.check, index, queries)
+    return run_engine(tools.check_name, tools.check, points)
 
 
 def _agreement(main: EngineRun, check: EngineRun) -> AgreementReport:
@@ -181,8 +179,8 @@ def _findings(
     session: Session,
     measured: CapabilityResult | None,
     encoded: Encoded,
-    index: GradientIndex,
     queries: PlannedQueries,
+    skipped: list[str],
 ) -> Iterator[Finding]:
     if measured is None:
         yield say.no_capability_target(len(queries.plan.combination))
@@ -191,7 +189,7 @@ def _findings(
     n = len(session.dataset)
     ids = encoded.tokens.ids
     yield from _given(
-        say.rows_without_supervision([row.id for row in index.manifest.skipped], n),
+        say.rows_without_supervision(skipped, n),
         say.whole_sequence_supervision(
             [ids[i] for i in (encoded.tokens.supervision == Supervision.WHOLE).nonzero()[0]],
             n,
@@ -224,10 +222,11 @@ def _given(*findings: Finding | None) -> Iterator[Finding]:
     return (finding for finding in findings if finding is not None)
 
 
-def _provenance(
-    session: Session, index: GradientIndex, queries: PlannedQueries, tools: Tools
-) -> Provenance:
+def _provenance(points: Points, tools: Tools) -> Provenance:
+    session = points.session
     config = session.config
+    # the gradients at the adapter itself if an engine took them, else those of the first point
+    indexes = sorted(points.training.items(), key=lambda at: at[0] != (1.0, None))
     settings = {
         "seed": config.seed,
         "loss_reduction": config.grads.loss_reduction,
@@ -239,11 +238,15 @@ def _provenance(
         else {"name": tools.check_name, **tools.check_settings},
         "evaluation": config.evaluation.model_dump(mode="json"),
         "clustering": config.clustering.model_dump(mode="json"),
-        "query_index": queries.index.manifest.id,
+        "query_indexes": [index.manifest.id for index in points.queries.values()],
+        "more_indexes": [index.manifest.id for _, index in indexes[1:]],
         "dataset": session.dataset.fingerprint,
         "eval_dataset": None if session.eval_dataset is None else session.eval_dataset.fingerprint,
         "plugins": tools.owners,
     }
+    if not indexes:
+        return Provenance(result={"id": result_id("", settings), **settings})
+    index = indexes[0][1]
     manifest = index.manifest.model_dump(
         mode="json", include={"id", "created_by", "inputs", "provenance", "n", "n_rows_total"}
     )

@@ -52,7 +52,7 @@ def _path(session: Session, spec: MetricSpec, data: Dataset) -> Path:
         session.cache,
         {
             "gradian": __version__,
-            "model": model.model_dump(mode="json", exclude={"spec"}),
+            "model": model.model_dump(mode="json", exclude={"spec", "adapter_scale"}),
             "metric": [spec.name, session.registry.metrics[spec.name].owner],
             "evaluation": session.config.evaluation.model_dump(mode="json", include=_ANSWERS),
         },

@@ -75,21 +75,33 @@ def encode_training_data(session: Session) -> Encoded:
     return encoded
 
 
-def training_index(session: Session, encoded: Encoded, *, force: bool) -> GradientIndex:
-    """Build or open the index of the training data."""
+def training_index(
+    session: Session,
+    encoded: Encoded,
+    *,
+    adapter_scale: float = 1.0,
+    checkpoint: Path | None = None,
+    force: bool,
+) -> GradientIndex:
+    """Build or open the index of the training data, at the adapter or at another point."""
+    at = "" if checkpoint is None else f" at {checkpoint.name}"
+    at += "" if adapter_scale == 1.0 else f" at scale {adapter_scale:g}"
     return open_or_build(
         session,
         encoded,
         # the tokens and not the file: a template that writes today's date, or a better mask in
         # a later version, gives other gradients for the same rows
-        session.inputs(dataset=tokens_digest(encoded.tokens)),
+        session.inputs(
+            dataset=tokens_digest(encoded.tokens), adapter_scale=adapter_scale, adapter=checkpoint
+        ),
         session.cache / "index",
-        description="Training gradients",
+        description=f"Training gradients{at}",
         provenance={
             "base_model": session.source.name,
-            "adapter": session.adapter.resolve().name,
+            "adapter": (checkpoint or session.adapter).resolve().name,
             "dataset": Path(session.config.dataset or "").name,
         },
+        checkpoint=checkpoint,
         force=force,
     )
 
@@ -102,6 +114,7 @@ def open_or_build(
     *,
     description: str,
     provenance: Mapping[str, str],
+    checkpoint: Path | None = None,
     force: bool = False,
 ) -> GradientIndex:
     """Open an index by its address, or load the model and build it.
@@ -120,6 +133,8 @@ def open_or_build(
         What progress is shown as.
     provenance
         Names for people.
+    checkpoint
+        Folder of the adapter that ``inputs`` names, where it is not the session's own.
     force
         Build again even if it exists.
     """
@@ -131,9 +146,16 @@ def open_or_build(
             pass  # the build below repairs it and says so
     from gradian_core.gradients.capture import verify_capture
     from gradian_core.model.device import deterministic
+    from gradian_core.model.shift import shifted
 
     loaded, capture, grads = session.model, session.capture, session.config.grads
-    with deterministic(session.config.seed), counted(session.progress, description) as report:
+    with (
+        deterministic(session.config.seed),
+        shifted(
+            loaded, session.adapter, adapter_scale=inputs.adapter_scale, checkpoint=checkpoint
+        ) as notes,
+        counted(session.progress, description) as report,
+    ):
         verify_capture(capture, loaded, grads, encoded.tokens)
         index = build(
             folder,
@@ -146,7 +168,7 @@ def open_or_build(
             batch_tokens=grads.batch_tokens,
             chunk_size=grads.chunk_size,
             provenance=provenance,
-            notes=loaded.notes,
+            notes=(*loaded.notes, *notes),
             force=force,
             progress=report,
         )

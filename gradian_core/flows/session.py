@@ -152,13 +152,19 @@ class Session:
             return None
         return read_run(Path(self.config.run_dir).expanduser(), self.registry)
 
-    def inputs(self, *, dataset: str) -> IndexInputs:
+    def inputs(
+        self, *, dataset: str, adapter_scale: float = 1.0, adapter: Path | None = None
+    ) -> IndexInputs:
         """Return everything that decides the numbers of an index over the given rows.
 
         Parameters
         ----------
         dataset
             Digest of the rows and their order.
+        adapter_scale
+            Factor on every ``lora_B``.
+        adapter
+            Another adapter of the same run; None for the one that is attributed.
         """
         from gradian_core.data.cache import tokenizer_fingerprint
         from gradian_core.model.device import resolve_device, resolve_dtype
@@ -167,7 +173,8 @@ class Session:
         device = resolve_device(config.device)
         dtype = resolve_dtype(config.dtype, device)
         return IndexInputs(
-            adapter=self._adapter_digest,
+            adapter=self._adapter_digest if adapter is None else self._digest(adapter),
+            adapter_scale=adapter_scale,
             base=self._base_digest,
             dataset=dataset,
             tokenizer=tokenizer_fingerprint(self.tokenizer),
@@ -190,7 +197,10 @@ class Session:
 
     @cached_property
     def _adapter_digest(self) -> str:
-        return folder_digest(self.adapter, ADAPTER_FILES, DigestCache(self.cache))
+        return self._digest(self.adapter)
+
+    def _digest(self, adapter: Path) -> str:
+        return folder_digest(adapter, ADAPTER_FILES, DigestCache(self.cache))
 
     @cached_property
     def _base_digest(self) -> str:

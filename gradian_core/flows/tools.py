@@ -11,7 +11,7 @@ from gradian_core.plugins.options import (
     engine_options,
     ignored_engine_options,
 )
-from gradian_core.protocols import BlockEngine, Clusterer, LikelihoodMetric, TextMetric
+from gradian_core.protocols import BlockEngine, Clusterer, LikelihoodMetric, TaskEngine, TextMetric
 from gradian_core.specs import MetricSpec
 
 __all__ = ["Tools", "resolve_tools"]
@@ -38,10 +38,10 @@ class Tools:
         sentence on who does take them.
     """
 
-    engine: BlockEngine
+    engine: BlockEngine | TaskEngine
     engine_name: str
     engine_settings: dict[str, Any]
-    check: BlockEngine | None
+    check: BlockEngine | TaskEngine | None
     check_name: str | None
     check_settings: dict[str, Any]
     metric: TextMetric | LikelihoodMetric
@@ -108,7 +108,7 @@ def _ignored(session: Session) -> tuple[dict[str, Any], str]:
     return ignored, f"{check}, the cross-check, takes {', '.join(taken)}." if taken else ""
 
 
-def _engine(session: Session, name: str) -> tuple[BlockEngine, dict[str, Any]]:
+def _engine(session: Session, name: str) -> tuple[BlockEngine | TaskEngine, dict[str, Any]]:
     registry = session.registry
     options = engine_options(session.config, name, registry.config_model("engine", name))
     return registry.create("engine", name, options), options

@@ -29,7 +29,10 @@ _LIBRARIES = ("torch", "transformers", "peft", "numpy", "h5py")
 
 def index_id(inputs: IndexInputs) -> str:
     """Return the id of the index that is made from these inputs (20 hex digits)."""
-    return _hash({"format": [FORMAT, FORMAT_VERSION], "inputs": inputs.model_dump(mode="json")})
+    # at the adapter itself the scale says nothing, and says so in no id
+    unsaid = {"adapter_scale"} if inputs.adapter_scale == 1.0 else set()
+    content = inputs.model_dump(mode="json", exclude=unsaid)
+    return _hash({"format": [FORMAT, FORMAT_VERSION], "inputs": content})
 
 
 def result_id(index: str, settings: Mapping[str, object]) -> str:

@@ -63,6 +63,8 @@ class IndexInputs(_Frozen):
 
     adapter: str
     """Content digest of the adapter."""
+    adapter_scale: float = Field(1.0, ge=0, allow_inf_nan=False)
+    """Factor on every ``lora_B``: gradients are those at the adapter scaled by it."""
     base: str
     """Content digest of the base model's weights and config."""
     dataset: str

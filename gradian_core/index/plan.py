@@ -13,7 +13,7 @@ from gradian_core.errors import InputError
 from gradian_core.gradients.types import Block
 from gradian_core.index.manifest import BlockEntry, GradientSpec, SkippedRow
 
-__all__ = ["BuildPlan", "plan_build"]
+__all__ = ["BuildPlan", "plan_build", "skip_notes", "skipped_rows", "stored_order"]
 
 SHARD_BYTES = 256 << 20
 """Most bytes of gradients in a shard, which is what a build holds in memory."""
@@ -77,30 +77,40 @@ def plan_build(
     """
     if not blocks:
         raise InputError("There is no LoRA block to index.")
-    counts = tokenized.supervised_counts
-    kept = np.flatnonzero(counts > 0)
-    if len(kept) == 0:
+    order = stored_order(tokenized)
+    if len(order) == 0:
         raise InputError(
             f"None of the {len(tokenized)} rows has a supervised token, so there is no gradient.",
             hint="Check the prompt and answer fields, the chat template and max_seq_length.",
         )
-    # Longest first: what does not fit into memory fails in the first minute, and the time left
-    # is never underestimated. Stable, so that equal lengths stay in file order.
-    order = kept[np.argsort(-tokenized.lengths[kept], kind="stable")].astype(np.int64)
     entries = tuple(_entry(block, spec.projection_dim) for block in blocks)
     itemsize = 2 if spec.storage_dtype == "float16" else 4
     row_bytes = itemsize * sum(entry.stored_dim for entry in entries)
     rows = max(1, min(chunk_size, SHARD_BYTES // row_bytes))
     starts = range(0, len(order), rows)
-    skipped = tuple(_skipped(tokenized, int(p), spec) for p in np.flatnonzero(counts == 0))
+    skipped = skipped_rows(tokenized, spec.max_seq_length)
     return BuildPlan(
         order=order,
         shards=tuple(slice(start, min(start + rows, len(order))) for start in starts),
         blocks=entries,
         row_bytes=row_bytes,
         skipped=skipped,
-        notes=_notes(len(tokenized), skipped, entries, spec),
+        notes=(*skip_notes(skipped, len(tokenized)), *_projection_notes(entries, spec)),
     )
+
+
+def stored_order(tokenized: TokenizedRows) -> NDArray[np.int64]:
+    """Return the places of the rows that have a gradient, in the order of an index."""
+    kept = np.flatnonzero(tokenized.supervised_counts > 0)
+    # Longest first: what does not fit into memory fails in the first minute, and the time left
+    # is never underestimated. Stable, so that equal lengths stay in file order.
+    return kept[np.argsort(-tokenized.lengths[kept], kind="stable")].astype(np.int64)
+
+
+def skipped_rows(tokenized: TokenizedRows, max_seq_length: int) -> tuple[SkippedRow, ...]:
+    """Return the rows without a gradient, in file order."""
+    places = np.flatnonzero(tokenized.supervised_counts == 0)
+    return tuple(_skipped(tokenized, int(place), max_seq_length) for place in places)
 
 
 def _entry(block: Block, width: int | None) -> BlockEntry:
@@ -113,18 +123,17 @@ def _entry(block: Block, width: int | None) -> BlockEntry:
     )
 
 
-def _skipped(tokenized: TokenizedRows, position: int, spec: GradientSpec) -> SkippedRow:
+def _skipped(tokenized: TokenizedRows, position: int, max_seq_length: int) -> SkippedRow:
     reason = (
-        f"its supervised tokens lie beyond max_seq_length {spec.max_seq_length}"
+        f"its supervised tokens lie beyond max_seq_length {max_seq_length}"
         if tokenized.full_supervised[position] > 0
         else "it has no supervised token"
     )
     return SkippedRow(position=position, id=tokenized.ids[position], reason=reason)
 
 
-def _notes(
-    total: int, skipped: Sequence[SkippedRow], blocks: Sequence[BlockEntry], spec: GradientSpec
-) -> tuple[str, ...]:
+def skip_notes(skipped: Sequence[SkippedRow], total: int) -> tuple[str, ...]:
+    """Return a sentence for each reason for which rows of ``total`` were skipped."""
     notes = []
     for reason in sorted({row.reason for row in skipped}):
         ids = [row.id for row in skipped if row.reason == reason]
@@ -133,10 +142,15 @@ def _notes(
             f"{len(ids)} of {total} rows were skipped and score 0; of each holds: {reason} "
             f"({shown})."
         )
-    whole = [block.name for block in blocks if block.stored_dim == block.dim]
-    if spec.projection_dim is not None and whole:
-        notes.append(
-            f"{len(whole)} of {len(blocks)} blocks are stored exactly: they have no more than "
-            f"projection_dim = {spec.projection_dim} components."
-        )
     return tuple(notes)
+
+
+def _projection_notes(blocks: Sequence[BlockEntry], spec: GradientSpec) -> tuple[str, ...]:
+    whole = [block.name for block in blocks if block.stored_dim == block.dim]
+    if spec.projection_dim is None or not whole:
+        return ()
+    sentence = (
+        f"{len(whole)} of {len(blocks)} blocks are stored exactly: they have no more than "
+        f"projection_dim = {spec.projection_dim} components."
+    )
+    return (sentence,)

@@ -38,7 +38,7 @@ __all__ = ["Registry", "load_registry"]
 _CONTRACT: Mapping[Kind, tuple[type, ...]] = {
     "check": (Check,),
     "clusterer": (protocols.Clusterer,),
-    "engine": (protocols.BlockEngine,),
+    "engine": (protocols.BlockEngine, protocols.TaskEngine),
     "metric": (protocols.TextMetric, protocols.LikelihoodMetric),
     "run_reader": (protocols.RunReader,),
     "sink": (protocols.Sink,),
@@ -146,7 +146,7 @@ class Registry:
     @overload
     def create(
         self, kind: Literal["engine"], name: str, options: Mapping[str, Any] = ...
-    ) -> protocols.BlockEngine: ...
+    ) -> protocols.BlockEngine | protocols.TaskEngine: ...
     @overload
     def create(
         self, kind: Literal["metric"], name: str, options: Mapping[str, Any] = ...

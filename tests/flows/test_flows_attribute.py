@@ -54,7 +54,7 @@ def test_the_report_names_the_planted_rows(tiny, warm):
 def test_provenance_names_inputs_and_no_place(tiny, warm, built):
     provenance = warm.report.provenance
     assert {provenance.index["id"]} == built(warm.cache)["index"]
-    assert {provenance.result["query_index"]} == built(warm.cache)["queries"]
+    assert set(provenance.result["query_indexes"]) == built(warm.cache)["queries"]
     assert provenance.index["provenance"] == {
         "base_model": "model",
         "adapter": "adapter",

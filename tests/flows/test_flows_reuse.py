@@ -73,7 +73,7 @@ def test_other_gradients_are_another_index(few, first, built, tmp_path, what):
     other = attribute(few(tmp_path, grads=OTHER_GRADIENTS[what])).provenance
     assert other.index["id"] != first.provenance.index["id"]
     assert built(tmp_path)["index"] == {other.index["id"]}
-    assert built(tmp_path)["queries"] == {other.result["query_index"]}
+    assert built(tmp_path)["queries"] == set(other.result["query_indexes"])
 
 
 def test_another_order_is_another_data_set(tiny, make_config, warm, write, tmp_path):

@@ -9,7 +9,7 @@ from gradian_core.errors import UsageError
 from gradian_core.flows.attribute import attribute
 from gradian_core.flows.evaluate import measure_capability
 from gradian_core.flows.index import encode_training_data
-from gradian_core.flows.score import build_queries
+from gradian_core.flows.queries import QueryPlanner
 from gradian_core.flows.session import Session
 from gradian_core.flows.tools import resolve_tools
 from gradian_core.progress import NoProgress
@@ -29,7 +29,7 @@ def plan(tiny, make_config, warm):
         tools = resolve_tools(session)
         measured = measure_capability(session, tools.metric, tools.metric_spec, name="c")
         encoded = encode_training_data(session)
-        return measured, build_queries(session, measured, tools.metric_spec, encoded).plan
+        return measured, QueryPlanner(session, measured, tools.metric_spec, encoded).plan().plan
 
     return make
 

@@ -33,7 +33,7 @@ def query_tokens(fakes):
 @pytest.fixture
 def setting(fakes, tokens, query_tokens, tmp_path):
     """Training index, and three contrastive queries."""
-    from gradian_core.attribution.score import Queries
+    from gradian_core.attribution.point import Queries
 
     combination = np.zeros((3, 6))
     for query in range(3):

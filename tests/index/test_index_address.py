@@ -20,7 +20,7 @@ def test_every_input_changes_the_id(fakes):
     inputs = fakes.make_inputs(fakes.make_tokens(3))
     known = {index_id(inputs)}
     changes = dict.fromkeys(IndexInputs.model_fields, "other")
-    changes |= {"seed": 5, "libraries": {"torch": "0"}}
+    changes |= {"seed": 5, "adapter_scale": 0.5, "libraries": {"torch": "0"}}
     changes["spec"] = inputs.spec.model_copy(update={"storage_dtype": "float16"})
     for name, value in changes.items():
         known.add(index_id(inputs.model_copy(update={name: value})))
@@ -214,3 +214,11 @@ def test_missing_files_are_told(tmp_path):
         folder_digest(tmp_path / "nothing")
     with pytest.raises(InputError, match="no file that matches"):
         folder_digest(tmp_path, digests.ADAPTER_FILES)
+
+
+def test_the_adapter_itself_has_the_id_it_always_had(fakes):
+    inputs = fakes.make_inputs(fakes.make_tokens(3))
+    content = inputs.model_dump(mode="json")
+    del content["adapter_scale"]
+    wanted = address._hash({"format": ["gradian-gradient-index", "1.0"], "inputs": content})
+    assert index_id(inputs) == wanted

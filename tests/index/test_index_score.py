@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gradian_core.attribution.score import Queries, score
+from gradian_core.attribution.point import Point, Queries
+from gradian_core.attribution.score import score
 from gradian_core.errors import UsageError
 from gradian_core.index import blocks
 from gradian_engines._datainf import DataInf, DataInfSettings
@@ -154,7 +155,9 @@ def test_cosine_over_all_blocks(fakes, tokens, query_tokens, setting):
     G = single(fakes.exact(tokens))[found.scored]
     norms = np.linalg.norm(V, axis=1)[:, None] * np.linalg.norm(G, axis=1)
     np.testing.assert_allclose(found.matrix[:, found.scored], V @ G.T / norms, rtol=1e-10)
-    np.testing.assert_allclose(found.context.query_norms, np.linalg.norm(V, axis=1), rtol=1e-12)
+    point = Point(index, queries, normalization="l2")
+    np.testing.assert_allclose(point.row_norms, 1.0, rtol=1e-12)
+    np.testing.assert_allclose(point.context.query_norms, np.linalg.norm(V, axis=1), rtol=1e-12)
 
 
 def test_the_sign_by_taking_the_step(fakes, tmp_path):

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gradian_core.attribution.score import Queries, score
+from gradian_core.attribution.point import Queries
+from gradian_core.attribution.score import score
 from gradian_core.errors import CannotRunError, InputError, PluginError
 from gradian_engines._graddot import GradDot, GradDotSettings
 
