@@ -12,7 +12,7 @@ import difflib
 import re
 from collections.abc import Iterable
 
-__all__ = ["did_you_mean", "excerpt", "md_cell", "md_code", "safe_text"]
+__all__ = ["did_you_mean", "excerpt", "inert", "md_cell", "md_code", "safe_text"]
 
 # ECMA-48 sequences with either introducer: ESC plus a letter, or the single C1 code. A string
 # sequence (OSC, DCS, SOS, PM, APC) is only swallowed when it is terminated, so that a stray
@@ -30,6 +30,8 @@ _CONTROLS = re.compile(
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 _WORD_JOINER = "\u2060"
+# Azure acts on ##vso[…] and old GitHub runners on ##[…], wherever they stand in a line.
+_COMMANDS = re.compile(r"#(?=#\w*\[)")
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]<>&|~$!]")
 # GitHub looks for mentions, issue numbers and links in the rendered text, where a backslash no
 # longer exists; an invisible character that is no part of a name breaks them up.
@@ -54,6 +56,11 @@ def safe_text(text: str, *, multiline: bool = False) -> str:
     if not multiline:
         text = text.replace("\t", " ")
     return _SURROGATES.sub("\ufffd", _CONTROLS.sub("", text))
+
+
+def inert(line: str) -> str:
+    """Return one line of safe text that no CI runner takes for a command within a line."""
+    return _COMMANDS.sub(f"#{_WORD_JOINER}", safe_text(line))
 
 
 def excerpt(text: str, width: int) -> str:

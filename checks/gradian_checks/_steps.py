@@ -12,15 +12,19 @@ from gradian_core.audit.facts import ExampleFacts, LogFacts
 from gradian_core.runs.artifact import TrainingConfig
 
 __all__ = [
+    "FEW_EVAL_ROWS",
     "Batch",
     "effective_batch",
     "epochs",
+    "eval_rows",
     "knows_its_end",
     "planned_steps",
     "row_count",
     "warmup_steps",
 ]
 
+FEW_EVAL_ROWS = 30
+"""Below so many eval rows an eval loss moves by chance as much as by training."""
 _MOST_ROWS = 1e12
 
 
@@ -190,3 +194,10 @@ def _throughput_batch(log: LogFacts | None) -> float | None:
 def _extra(log: LogFacts, key: str) -> float | None:
     value = as_number(log.extra.get(key))
     return value if value is not None and math.isfinite(value) else None
+
+
+def eval_rows(eval_examples: ExampleFacts | None, log: LogFacts | None) -> int | None:
+    """Return the size of the eval set: the set itself, or else its throughput in the log."""
+    if eval_examples is not None:
+        return len(eval_examples)
+    return None if log is None else log.eval_rows

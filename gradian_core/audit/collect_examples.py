@@ -35,6 +35,9 @@ def open_examples(
 ) -> tuple[Dataset, ExampleFacts]:
     """Open a data set and look at every row in the pass that checks them.
 
+    Rows that cannot be read are left out and counted: one of them must not hide what is wrong
+    with the rest.
+
     Parameters
     ----------
     path
@@ -54,7 +57,7 @@ def open_examples(
         if advance is not None:
             advance()
 
-    dataset = load_dataset(path, visit=visit)
+    dataset = load_dataset(path, visit=visit, lenient=True)
     return dataset, columns.facts(dataset)
 
 
@@ -146,6 +149,7 @@ class _Columns:
             turns=turns,
             has_tool_calls=called,
             scanned=len(self.ids),
+            rejected=dataset.rejected,
         )
 
 

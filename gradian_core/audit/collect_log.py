@@ -56,7 +56,18 @@ def collect_log(log: TrainerLog) -> LogFacts:
         finished=log.finished,
         train_loss=mean if mean is not None and math.isfinite(mean) else None,
         extra=extra,
+        eval_rows=_eval_rows(evals, main),
     )
+
+
+def _eval_rows(evals: Iterable[Mapping[str, Any]], main: str) -> int | None:
+    prefix = main.removesuffix("loss")
+    for record in evals:
+        seconds = _number(record.get(f"{prefix}runtime"))
+        rate = _number(record.get(f"{prefix}samples_per_second"))
+        if seconds and rate and math.isfinite(rows := seconds * rate) and rows > 0:
+            return max(round(rows), 1)
+    return None
 
 
 def _main_eval(records: Iterable[Mapping[str, Any]]) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradian_core.data.example import Example
+from gradian_core.data.rejected import NOTHING, Rejected
 from gradian_core.data.tokens import TokenizedRows
 
 __all__ = [
@@ -112,6 +113,8 @@ class ExampleFacts:
         ``(n,)`` bool: the last answer is a tool call.
     scanned
         Rows that were looked at; fewer than all only where a sample was asked for.
+    rejected
+        Rows that cannot be read; they are not among the others.
     """
 
     rows: Rows
@@ -129,6 +132,7 @@ class ExampleFacts:
     turns: NDArray[np.int16]
     has_tool_calls: NDArray[np.bool_]
     scanned: int
+    rejected: Rejected = NOTHING
 
     def __len__(self) -> int:
         return len(self.content)
@@ -192,6 +196,8 @@ class TokenizerFacts:
         ``(text, id)`` of the token that the chat template writes after an answer, or None.
     generation_eos
         ``eos_token_id`` of ``generation_config.json``; empty where there is none.
+    base_model
+        What the user named as the base model, None if only a tokenizer was named or found.
     model_vocab_size
         Rows of the base model's embedding (``vocab_size`` of its ``config.json``), None where
         that is not at hand.
@@ -208,6 +214,7 @@ class TokenizerFacts:
     vocab_size: int
     end_of_turn: tuple[str, int] | None = None
     generation_eos: frozenset[int] = frozenset()
+    base_model: str | None = None
     model_vocab_size: int | None = None
 
 
@@ -236,6 +243,8 @@ class LogFacts:
         Mean over the run from the closing record, None without one.
     extra
         Values of the closing record and totals, by name.
+    eval_rows
+        Rows of the eval set, from its run time and throughput; None where those were not logged.
     """
 
     step: NDArray[np.float64]
@@ -255,3 +264,4 @@ class LogFacts:
     finished: bool | None = None
     train_loss: float | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    eval_rows: int | None = None

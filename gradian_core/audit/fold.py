@@ -94,7 +94,8 @@ def fold(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     Parameters
     ----------
     findings
-        In any order. A ``because_of`` that is set stays, unless its cause is not among them.
+        In any order. A ``because_of`` that is set stays; if its cause is not among them,
+        :data:`CAUSES` decides.
 
     Returns
     -------
@@ -123,6 +124,9 @@ def groups(findings: Sequence[Told]) -> tuple[Group[Told], ...]:
             leads.append(finding)
         else:
             others.setdefault(root, []).append(finding)
+    # The first of several findings with one id may itself follow from another one.
+    leading = {lead.id for lead in leads}
+    leads += [others[root].pop(0) for root in sorted(others.keys() - leading)]
     made = [Group(lead, tuple(sorted(others.get(lead.id, ()), key=_rank))) for lead in leads]
     made.sort(key=lambda group: (group.worst.rank, *_rank(group.lead)))
     return tuple(made)
@@ -133,8 +137,8 @@ def _rank(finding: _Told) -> tuple[int, str]:
 
 
 def _cause(finding: Finding, by_id: dict[str, Finding]) -> str | None:
-    if finding.because_of is not None:
-        return finding.because_of if finding.because_of in by_id else None
+    if finding.because_of in by_id:
+        return finding.because_of
     for name in CAUSES.get(finding.id, ()):
         if name in by_id and _explains(by_id[name], finding):
             return name

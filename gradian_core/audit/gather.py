@@ -249,7 +249,8 @@ class Facts:
         from gradian_core.audit.collect_tokenizer import collect_tokenizer
 
         with self._task("Loading the tokenizer"):
-            return collect_tokenizer(name)
+            found = collect_tokenizer(name)
+        return replace(found, base_model=self.inputs.base_model)
 
     def _saved_tokenizer(self) -> TokenizerFacts | Missing:
         from gradian_core.audit.collect_tokenizer import has_tokenizer

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,15 @@ class ArrowRows:
     def __getitem__(self, index: int) -> Mapping[str, Any]:
         row: Mapping[str, Any] = self.table.slice(index, 1).to_pylist()[0]
         return row
+
+    def attempts(self) -> Iterator[Mapping[str, Any] | InputError]:
+        """Stream all rows; a table has no malformed ones."""
+        return iter(self)
+
+    def without(self, rows: Collection[int]) -> ArrowRows:
+        """Return the rows without some of them, by index."""
+        gone = set(rows)
+        return replace(self, table=self.table.take([i for i in range(len(self)) if i not in gone]))
 
     def line(self, index: int) -> None:  # noqa: ARG002
         """Rows of an Arrow file have no line."""

@@ -6,15 +6,17 @@ import difflib
 import hashlib
 import json
 import re
+from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, overload
+from typing import Any, Protocol, Self, overload
 
 from gradian_core.data.arrowfile import open_saved
 from gradian_core.data.example import Example
 from gradian_core.data.jsonfile import open_json
+from gradian_core.data.rejected import Rejected
 from gradian_core.data.rows import parse_row, used_keys
 from gradian_core.data.turns import kind_of
 from gradian_core.errors import InputError
@@ -25,6 +27,8 @@ _SUFFIXES = (".jsonl", ".ndjson", ".json")
 _READ = "Read are .jsonl, .ndjson and .json files, and folders written by save_to_disk."
 _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 _WEIGHT_KEYS = ("weight", "loss_weight", "train")
+_NAMED = 5
+"""Unreadable rows that are told with place and reason; the rest is counted."""
 
 
 Visit = Callable[[Mapping[str, Any], Example], None]
@@ -41,6 +45,12 @@ class RowSource(Protocol):
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Mapping[str, Any]]: ...
     def __getitem__(self, index: int, /) -> Mapping[str, Any]: ...
+
+    def attempts(self) -> Iterator[Mapping[str, Any] | InputError]:
+        """Stream all rows, and for those that are no objects why not."""
+
+    def without(self, rows: Collection[int]) -> Self:
+        """Return the source without some of its rows, by index."""
 
     def line(self, index: int) -> int | None:
         """Return the line of a row, from 1, where rows have lines."""
@@ -62,6 +72,8 @@ class Dataset(Sequence[Example]):
         File or folder; None for rows from memory.
     visit
         Called with each row, as it is written and as it was parsed, while they are checked.
+    lenient
+        Leave out rows that cannot be read, as if they were not there, instead of refusing all.
 
     Attributes
     ----------
@@ -70,25 +82,44 @@ class Dataset(Sequence[Example]):
         the example ids; declared clusters and unused keys are not content.
     notes : tuple[str, ...]
         What was guessed or left unread, as sentences.
+    rejected : Rejected
+        What was left out.
 
     Raises
     ------
     InputError
-        At the first row that cannot be read, and for a data set without rows.
+        At the first row that cannot be read; if lenient, only if none can. For a data set
+        without rows.
     """
 
-    __slots__ = ("_source", "fingerprint", "notes", "path")
+    __slots__ = ("_source", "fingerprint", "notes", "path", "rejected")
 
     def __init__(
-        self, source: RowSource, *, path: Path | None = None, visit: Visit | None = None
+        self,
+        source: RowSource,
+        *,
+        path: Path | None = None,
+        visit: Visit | None = None,
+        lenient: bool = False,
     ) -> None:
-        self._source = source
         self.path = path
         digest = hashlib.sha256()
         unused: Counter[str] = Counter()
         weightless = 0
-        for index, row in enumerate(source):
-            example = parse_row(row, index, source.where(index))
+        refused = array("q")
+        first: list[InputError] = []
+        for index, row in enumerate(source.attempts()):
+            try:
+                if isinstance(row, InputError):
+                    raise row
+                example = parse_row(row, index - len(refused), source.where(index))
+            except InputError as error:
+                if not lenient:
+                    raise
+                refused.append(index)
+                if len(first) < _NAMED:
+                    first.append(error)
+                continue
             _add_content(digest, example)
             if visit is not None:
                 visit(row, example)
@@ -99,8 +130,14 @@ class Dataset(Sequence[Example]):
         if not len(source):
             name = path or "The data set"
             raise InputError(f"{name} holds no rows.", hint="Is it the right file, and complete?")
+        self.rejected = _rejected(source, refused, first, path)
+        self._source = source.without(refused) if refused else source
         self.fingerprint = digest.hexdigest()
-        self.notes = (*source.notes, *_notes(unused, weightless, len(source)))
+        self.notes = (
+            *source.notes,
+            *_left_out(self.rejected, path),
+            *_notes(unused, weightless, len(self)),
+        )
 
     def __len__(self) -> int:
         return len(self._source)
@@ -149,6 +186,14 @@ class _MemoryRows:
     def __getitem__(self, index: int) -> Mapping[str, Any]:
         return self.rows[index]
 
+    def attempts(self) -> Iterator[Mapping[str, Any] | InputError]:
+        return iter(self.rows)
+
+    def without(self, rows: Collection[int]) -> _MemoryRows:
+        gone = set(rows)
+        kept = tuple(row for i, row in enumerate(self.rows) if i not in gone)
+        return replace(self, rows=kept)
+
     def line(self, index: int) -> None:  # noqa: ARG002
         return None
 
@@ -156,7 +201,7 @@ class _MemoryRows:
         return f"{self.name}[{index}]"
 
 
-def load_dataset(path: str | Path, *, visit: Visit | None = None) -> Dataset:
+def load_dataset(path: str | Path, *, visit: Visit | None = None, lenient: bool = False) -> Dataset:
     """Open a data set: a ``.jsonl``, ``.ndjson`` or ``.json`` file, or a ``save_to_disk`` folder.
 
     A ``.json`` file may hold a list of rows, one row, or an object with the rows under ``train``
@@ -168,23 +213,26 @@ def load_dataset(path: str | Path, *, visit: Visit | None = None) -> Dataset:
         File or folder.
     visit
         As for :class:`Dataset`: saves a second pass over the rows.
+    lenient
+        As for :class:`Dataset`. A file that is one JSON document has no rows to save if it is
+        malformed.
 
     Raises
     ------
     InputError
-        For a missing or unsuitable file, and for the first row that cannot be read, with file
-        and line.
+        For a missing or unsuitable file, and for the first row that cannot be read (if lenient:
+        where none can), with file and line.
     MissingExtraError
         For a folder, if pyarrow is not installed.
     """
     path = Path(path)
     try:
         if path.is_dir():
-            return Dataset(open_saved(path), path=path, visit=visit)
+            return Dataset(open_saved(path), path=path, visit=visit, lenient=lenient)
         if not path.exists():
             raise _missing(path)
         _check_kind(path)
-        return Dataset(open_json(path), path=path, visit=visit)
+        return Dataset(open_json(path), path=path, visit=visit, lenient=lenient)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
 
@@ -220,6 +268,40 @@ def _add_content(digest: Any, example: Example) -> None:
         data = part.encode()
         digest.update(len(data).to_bytes(8, "big"))
         digest.update(data)
+
+
+def _rejected(
+    source: RowSource, refused: Sequence[int], first: Sequence[InputError], path: Path | None
+) -> Rejected:
+    if not refused:
+        return Rejected(total=len(source))
+    if len(refused) == len(source):
+        raise InputError(
+            f"None of the {len(source):,} rows can be read. {first[0].message}"
+            if len(source) > 1
+            else first[0].message,
+            hint=first[0].hint,
+        )
+    lines = (source.line(index) for index in refused[: len(first)])
+    return Rejected(
+        count=len(refused),
+        total=len(source),
+        # A report does not depend on where the file lies.
+        reasons=tuple(
+            error.message if path is None else error.message.replace(str(path), path.name)
+            for error in first
+        ),
+        lines=tuple(line for line in lines if line is not None),
+    )
+
+
+def _left_out(rejected: Rejected, path: Path | None) -> Iterator[str]:
+    if rejected.count:
+        name = path.name if path is not None else "the data set"
+        yield (
+            f"{rejected.count:,} of {rejected.total:,} rows of {name} cannot be read and were "
+            "left out."
+        )
 
 
 def _has_no_weight(extra: Mapping[str, Any]) -> bool:

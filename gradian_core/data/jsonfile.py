@@ -10,8 +10,9 @@ import itertools
 import json
 import re
 from array import array
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,6 +26,9 @@ from gradian_core.errors import InputError
 __all__ = ["JsonRows", "open_json"]
 
 _BOM = b"\xef\xbb\xbf"
+_LONGEST = 64 * 2**20
+"""Bytes of a row that is read. No sequence of any model is that long; a file without line breaks
+is, and parsing it takes ten times its size in memory."""
 _CONTAINERS = ("train", "data")
 _SPACE = re.compile(r"[ \t\r\n]*")
 
@@ -78,6 +82,23 @@ class JsonRows:
             for index in range(len(self)):
                 yield self._parse(file, index)
 
+    def attempts(self) -> Iterator[Mapping[str, Any] | InputError]:
+        """Stream all rows, and in place of those that are no JSON objects, the reason."""
+        with self._open() as file:
+            for index in range(len(self)):
+                try:
+                    row: Mapping[str, Any] | InputError = self._parse(file, index)
+                except InputError as error:
+                    row = error
+                yield row
+
+    def without(self, rows: Collection[int]) -> JsonRows:
+        """Return the rows without some of them, by index."""
+        gone = np.fromiter(rows, np.int64, len(rows))
+        return replace(
+            self, spans=np.delete(self.spans, gone, 0), lines=np.delete(self.lines, gone)
+        )
+
     def __getitem__(self, index: int) -> Mapping[str, Any]:
         with self._open() as file:
             return self._parse(file, index)
@@ -97,6 +118,12 @@ class JsonRows:
 
     def _parse(self, file: BinaryIO, index: int) -> Mapping[str, Any]:
         start, end = map(int, self.spans[index])
+        if end - start > _LONGEST:
+            raise InputError(
+                f"{self.where(index)}: the row has {(end - start) / 2**20:,.0f} MiB; "
+                f"{_LONGEST >> 20} are read.",
+                hint="Is it one line that should be many?",
+            )
         file.seek(start)
         text = _decode(file.read(end - start), self.where(index), start)
         try:
@@ -175,13 +202,21 @@ def _malformed(error: Exception, path: Path, line: int) -> InputError:
 def _lines(file: BinaryIO, start: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     file.seek(start)
     spans, lines = array("q"), array("q")
-    for number, raw in enumerate(file, 1):
+    number, goes_on = 1, False
+    for raw in iter(partial(file.readline, _LONGEST + 1), b""):
         content = raw.strip()
         if content:
             first = start + raw.index(content)
-            spans.extend((first, first + len(content)))
-            lines.append(number)
+            last = first + len(content)
+            if goes_on and lines and lines[-1] == number:
+                spans[-1] = last
+            else:
+                spans.extend((first, last))
+                lines.append(number)
         start += len(raw)
+        # A line that is longer than any row comes in pieces, and is one row still.
+        goes_on = not raw.endswith(b"\n")
+        number += not goes_on
     return np.array(spans, np.int64).reshape(-1, 2), np.array(lines, np.int64)
 
 

@@ -1,8 +1,9 @@
 """A report on a terminal.
 
-Text from files goes through :func:`~gradian_core.text.safe_text` into ``rich.text.Text``, never
+Text from files goes through :func:`~gradian_core.text.inert` into ``rich.text.Text``, never
 through markup. Everything that may hold such text stands behind a border: CI runners act on
-lines that start with ``::``, and a row of the training data must not be able to write one.
+lines that start with ``::``, and on ``##[…]`` anywhere in one, and a row of the training data
+must not be able to write either.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from gradian_core.report.attribution import ClusterReport, ExampleReport
 from gradian_core.report.capability import CapabilityReport
 from gradian_core.report.format import count, interval, level, percent, signed
 from gradian_core.report.model import FindingReport, Report
-from gradian_core.text import excerpt, safe_text
+from gradian_core.text import excerpt, inert
 
 __all__ = ["print_report"]
 
@@ -80,7 +81,7 @@ class _Screen:
     def text(self, text: str, style: str = "") -> Text:
         """Make text safe to print, in characters that the console's encoding has."""
         encoding = self._console.encoding
-        safe = safe_text(text)
+        safe = inert(text)
         return Text(safe.encode(encoding, "backslashreplace").decode(encoding), style=style)
 
     def box(self, title: str, *lines: RenderableType) -> None:

@@ -148,3 +148,24 @@ def test_the_table_names_checks(name):
 
     known = {spec.name for module in (config, data, dynamics) for spec in module.gradian_checks()}
     assert name in known
+
+
+def test_a_cause_that_was_not_found_gives_way_to_the_next_one():
+    late = Finding(
+        id="dynamics.nan_loss", severity=Severity.HIGH, title="n", because_of="config.absent"
+    )
+    cause = Finding(id="config.lr_too_high", severity=Severity.HIGH, title="l")
+    assert [(f.id, f.because_of) for f in fold([late, cause])] == [
+        ("config.lr_too_high", None),
+        ("dynamics.nan_loss", "config.lr_too_high"),
+    ]
+    assert [f.because_of for f in fold([late])] == [None]
+
+
+def test_no_finding_is_lost_if_two_with_one_id_have_different_causes():
+    cause = Finding(id="h.cause", severity=Severity.HIGH, title="cause")
+    one = Finding(id="h.twice", severity=Severity.HIGH, title="1", because_of="h.cause")
+    other = Finding(id="h.twice", severity=Severity.LOW, title="2")
+    third = Finding(id="h.third", severity=Severity.LOW, title="3", because_of="h.twice")
+    told = [other, one, cause, third]
+    assert sorted(f.title for f in fold(told)) == ["1", "2", "3", "cause"]

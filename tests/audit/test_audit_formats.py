@@ -12,12 +12,13 @@ from gradian_core.audit.fold import fold
 from gradian_core.audit.formats.github import commands
 from gradian_core.audit.formats.places import relative
 from gradian_core.audit.formats.sarif import sarif
-from gradian_core.audit.formats.text import audit_lines, inert
+from gradian_core.audit.formats.text import audit_lines
 from gradian_core.audit.headline import audit_headline
 from gradian_core.audit.run import Answer, AuditResult, Outcome
 from gradian_core.data.files import load_dataset
 from gradian_core.findings import Finding, Severity
 from gradian_core.report.assemble import assemble
+from gradian_core.text import inert
 
 HOSTILE = (
     "::error file=x::owned\n::set-output name=a::b\r\n##[error]x ##vso[task.setvariable]y "

@@ -149,11 +149,19 @@ def test_a_model_that_cannot_be_fetched_stops_no_audit(train, monkeypatch):
             facts(dataset=train, **inputs).get("tokens")
 
 
-def test_a_damaged_data_set_is_refused_by_line(tmp_path):
+def test_a_data_set_without_a_readable_row_is_refused_by_line(tmp_path):
     path = tmp_path / "train.jsonl"
-    path.write_text('{"prompt": "a", "completion": "b"}\n{"prompt": "a"\n')
+    path.write_text('\n{"prompt": "a"\n')
     with pytest.raises(InputError, match=r"train\.jsonl:2: not JSON"):
         facts(dataset=path).get("examples")
+
+
+def test_a_damaged_row_is_left_out_and_told(tmp_path):
+    path = tmp_path / "train.jsonl"
+    path.write_text('{"prompt": "a", "completion": "b"}\n{"prompt": "a"\n')
+    found = facts(dataset=path)
+    assert len(found.get("examples")) == 1
+    assert "1 of 2 rows of train.jsonl cannot be read and were left out." in found.notes
 
 
 def test_a_file_that_changes_under_us(train):

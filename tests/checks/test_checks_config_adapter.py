@@ -124,12 +124,20 @@ def test_one_name_alone_is_not_judged() -> None:
 
 
 def test_base_model_option_is_compared() -> None:
-    other = dataclasses.replace(tokenizer(), name="Qwen/Qwen2.5-0.5B")
+    other = dataclasses.replace(tokenizer(), base_model="Qwen/Qwen2.5-0.5B")
     mine = adapter(base_model_name_or_path="meta-llama/Llama-3.2-1B")
     found = one(base_model_mismatch, adapter=mine, tokenizer=other)
     assert found is not None
     assert found.severity is Severity.CRITICAL
-    assert "tokenizer" in found.evidence["named_by"]
+    assert found.evidence["named_by"] == "--base-model"
+
+
+def test_the_name_of_a_tokenizer_is_no_base_model() -> None:
+    # an adapter on a base model, with the tokenizer of its instruct sibling
+    other = dataclasses.replace(tokenizer(), name="Qwen/Qwen2.5-0.5B-Instruct")
+    mine = adapter(base_model_name_or_path="Qwen/Qwen2.5-0.5B")
+    with pytest.raises(NotAssessed):
+        one(base_model_mismatch, adapter=mine, tokenizer=other)
 
 
 def test_tokenizer_saved_with_the_run_is_no_base_model(tmp_path: Path) -> None:

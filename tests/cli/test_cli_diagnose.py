@@ -171,8 +171,7 @@ ROW = b'{"prompt": "a", "completion": "b"}'
         (b"", "holds no rows"),
         (b"\n\n \n", "holds no rows"),
         (ROW[:-4], "train.jsonl:1: not JSON"),
-        (ROW + b"\n" + ROW[:20], "train.jsonl:2: not JSON"),
-        (ROW + b"\n[" + b"[" * 200_000 + b"\n", "train.jsonl:2: nested too deeply"),
+        (b'{"a": ' + b"[" * 200_000 + b"\n", "train.jsonl:1: nested too deeply"),
         (ROW.replace(b"a", b"\xff") + b"\n", "is not UTF-8"),
         (ROW.decode().encode("utf-16"), "UTF-16"),
         (gzip.compress(ROW * 9), "is not UTF-8"),
@@ -187,7 +186,6 @@ ROW = b'{"prompt": "a", "completion": "b"}'
         "empty",
         "blank",
         "truncated",
-        "truncated-later",
         "deep",
         "latin-1",
         "utf-16",
@@ -303,3 +301,18 @@ def test_listing_checks_imports_nothing_heavy():
     )
     heavy = {"h5py", "numpy", "peft", "pydantic", "rensa", "torch", "transformers", "yaml"}
     assert heavy.isdisjoint(done.stderr.split())
+
+
+@pytest.mark.parametrize("form", ["text", "json", "github", "sarif"])
+@pytest.mark.parametrize(
+    "bad",
+    [ROW[:20], b"[" * 200_000, b'{"prompt": "\xff", "completion": "c"}', b'"::error::owned"'],
+    ids=["cut", "deep", "latin-1", "text"],
+)
+def test_a_bad_row_is_told_and_the_rest_is_audited(gradian, tmp_path, bad, form):
+    (tmp_path / "train.jsonl").write_bytes(ROW + b"\n" + bad + b"\n" + ROW)
+    done = gradian("diagnose", "-d", "train.jsonl", "-q", "--format", form, "--fail-on", "high")
+    assert done.code == 1
+    assert "data.unreadable_rows" in done.out
+    assert "train.jsonl:2" in done.out
+    assert done.err == ""

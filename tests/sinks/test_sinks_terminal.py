@@ -86,3 +86,11 @@ def test_audit_only(samples):
     assert "The audit found 2 faults" in text
     assert "Clusters" not in text
     assert "Not done" not in text
+
+
+@pytest.mark.parametrize("command", ["##[error]owned", "##vso[task.setvariable variable=a]b"])
+def test_no_command_of_a_runner_within_a_line(samples, command):
+    report = samples.poisoned().model_copy(update={"headline": command})
+    text = shown(report, 120)
+    assert "[error]owned" in text or "[task" in text
+    assert "##" not in text

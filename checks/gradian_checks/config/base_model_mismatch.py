@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from gradian_checks._names import base_name, is_local
 from gradian_checks._read import spelled
@@ -59,9 +58,9 @@ def base_model_mismatch(
     others = {}
     if (named := spelled(training, "base_model")) is not None:
         others["the training config"] = named
-    # a tokenizer that was saved with the run bears the name of the run's folder
-    if tokenizer is not None and not Path(tokenizer.name).is_dir():
-        others["the tokenizer that was given"] = tokenizer.name
+    # the name of a tokenizer is none of a model: models share tokenizers
+    if tokenizer is not None and tokenizer.base_model is not None:
+        others["--base-model"] = tokenizer.base_model
     mine = _plain(adapter.base_model)
     local = is_local(adapter.base_model)
     for place, other in others.items():

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from gradian_checks._read import short
-from gradian_checks._steps import epochs, row_count
+from gradian_checks._steps import FEW_EVAL_ROWS, epochs, eval_rows, row_count
 from gradian_core.audit import samples
 from gradian_core.audit.facts import ExampleFacts, LogFacts, NotAssessed
 from gradian_core.check import check
@@ -34,7 +34,10 @@ _LEAST_EVALS = 3
     },
 )
 def overtraining(
-    training: TrainingConfig, examples: ExampleFacts | None = None, log: LogFacts | None = None
+    training: TrainingConfig,
+    examples: ExampleFacts | None = None,
+    log: LogFacts | None = None,
+    eval_examples: ExampleFacts | None = None,
 ) -> Iterator[Finding]:
     """Too many epochs for the dataset size.
 
@@ -46,8 +49,9 @@ def overtraining(
     Threshold: more than 3 epochs low, more than 5 medium, more than 10 high; 3 epochs over 100 to
     1,000 rows low. Below 100 rows, which are trained for their style, only more than 10 (medium).
     With three evaluations or more: the best before half of the run, and at least an epoch after it
-    (medium). The epochs that ran count, and ``max_steps`` wins over those asked for. Up to about
-    four repeats are as good as new data for pretraining (Muennighoff et al. 2023).
+    (medium; low on an eval set of fewer than 30 rows). The epochs that ran count, and
+    ``max_steps`` wins over those asked for. Up to about four repeats are as good as new data for
+    pretraining (Muennighoff et al. 2023).
 
     Not assessed: where the number of epochs is not known.
     """
@@ -58,8 +62,11 @@ def overtraining(
     count, source = done
     severity = _by_count(count, rows)
     late = None if log is None else _trained_past_best(log)
-    if late is not None and (severity is None or severity.rank > Severity.MEDIUM.rank):
-        severity = Severity.MEDIUM
+    if late is not None:
+        shown = eval_rows(eval_examples, log)
+        few = shown is not None and shown < FEW_EVAL_ROWS
+        by_loss = Severity.LOW if few else Severity.MEDIUM
+        severity = by_loss if severity is None else min(severity, by_loss, key=lambda s: s.rank)
     if severity is None:
         return
     over = f" over {rows:,} rows" if rows else ""

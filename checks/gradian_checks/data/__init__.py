@@ -64,6 +64,7 @@ FURTHER: Declared = (
         "Placeholders such as {{name}} that were never filled in",
         ("examples",),
     ),
+    ("unreadable_rows", "Rows that cannot be read", ()),
 )
 """``(name, summary, needs)`` of the checks beyond them."""
 

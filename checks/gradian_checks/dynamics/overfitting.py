@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gradian_checks._steps import FEW_EVAL_ROWS, eval_rows
 from gradian_checks._trouble import loss_scale
 from gradian_core.audit import samples
-from gradian_core.audit.facts import LogFacts, NotAssessed
+from gradian_core.audit.facts import ExampleFacts, LogFacts, NotAssessed
 from gradian_core.check import check
 from gradian_core.findings import Finding, Severity
 from gradian_core.runs.artifact import TrainingConfig
@@ -17,6 +18,7 @@ _LEAST = 3
 _MEDIUM = 1.05
 _HIGH = 1.15
 _LATE = 0.8
+_SEVERITIES = (Severity.HIGH, Severity.MEDIUM, Severity.LOW)
 
 
 @check(
@@ -35,7 +37,11 @@ _LATE = 0.8
         )
     },
 )
-def overfitting(log: LogFacts, training: TrainingConfig | None = None) -> Iterator[Finding]:
+def overfitting(
+    log: LogFacts,
+    training: TrainingConfig | None = None,
+    eval_examples: ExampleFacts | None = None,
+) -> Iterator[Finding]:
     """Train loss falling while eval loss rises.
 
     Why it matters: from there on the model learns the training rows by heart, and pays for it on
@@ -47,7 +53,7 @@ def overfitting(log: LogFacts, training: TrainingConfig | None = None) -> Iterat
     Threshold: three evaluations or more, the best before 80% of the run, the last at least 5%
     (medium) or 15% (high) above it, and a training loss that falls meanwhile. A rise of 3% is
     noise. An eval loss may also rise because the model grows sure of itself while its answers get
-    better: look at the metric that matters.
+    better: look at the metric that matters. One level lower on an eval set of fewer than 30 rows.
 
     Not assessed: with fewer evaluations, or training losses around the best one; and where the
     logged training loss is on another scale (``dynamics.loss_scale_mismatch``).
@@ -72,12 +78,15 @@ def overfitting(log: LogFacts, training: TrainingConfig | None = None) -> Iterat
     if not train[1] < train[0]:
         return
     at = int(step[best])
+    rows = eval_rows(eval_examples, log)
+    few = rows is not None and rows < FEW_EVAL_ROWS
     yield Finding(
         id="dynamics.overfitting",
-        severity=Severity.HIGH if ratio >= _HIGH else Severity.MEDIUM,
+        severity=_SEVERITIES[(ratio < _HIGH) + few],
         title=f"Eval loss is {ratio - 1:.0%} above its best (step {at}) while training loss falls",
         detail=f"Eval loss went from {value[best]:.3g} to {value[-1]:.3g}, training loss from "
-        f"{train[0]:.3g} to {train[1]:.3g}.",
+        f"{train[0]:.3g} to {train[1]:.3g}."
+        + (f" The eval set has {rows} rows: it may be chance." if few else ""),
         fix=f"Keep the checkpoint nearest to step {at}, or set load_best_model_at_end: true.",
         evidence={
             "best_eval_loss": float(value[best]),
@@ -85,6 +94,7 @@ def overfitting(log: LogFacts, training: TrainingConfig | None = None) -> Iterat
             "last_eval_loss": float(value[-1]),
             "ratio": ratio,
             "evaluations": len(value),
+            "eval_rows": rows,
             "train_loss_then": train[0],
             "train_loss_last": train[1],
         },

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 
 from gradian_core.audit.fold import groups
 from gradian_core.audit.formats.places import places
-from gradian_core.audit.formats.text import inert
 from gradian_core.data.files import Dataset
 from gradian_core.findings import Severity
 from gradian_core.report.format import count
 from gradian_core.report.model import FindingReport, Report
-from gradian_core.text import excerpt
+from gradian_core.text import excerpt, inert
 
 __all__ = ["commands"]
 

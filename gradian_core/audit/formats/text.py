@@ -6,7 +6,6 @@ or not, and a row of the training data must not be able to write one.
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterator
 
@@ -15,9 +14,9 @@ from gradian_core.audit.run import Answer, AuditResult
 from gradian_core.findings import Severity
 from gradian_core.report.format import count
 from gradian_core.report.model import FindingReport, Report
-from gradian_core.text import excerpt, safe_text
+from gradian_core.text import excerpt, inert
 
-__all__ = ["STYLES", "audit_lines", "inert"]
+__all__ = ["STYLES", "audit_lines"]
 
 STYLES = {
     Severity.CRITICAL: "bold red",
@@ -30,13 +29,6 @@ _BORDER = "  | "
 _TITLE, _PROSE, _WHY = 400, 1200, 300
 _ROWS = 5
 _SHOWN_IDS = 8
-# Azure acts on ##vso[…] and old GitHub runners on ##[…], wherever they stand in a line.
-_COMMANDS = re.compile(r"#(?=#\w*\[)")
-
-
-def inert(line: str) -> str:
-    """Return one line of safe text that no CI runner takes for a command within a line."""
-    return _COMMANDS.sub("#\u2060", safe_text(line))
 
 
 def audit_lines(report: Report, result: AuditResult, *, width: int) -> Iterator[tuple[str, str]]:
