@@ -84,9 +84,17 @@ class EngineSpec(Spec):
     needs
         What it works on, for listings and for what is computed: ``"gradients"``, ``"text"`` (no
         gradient is taken for it) or ``"model"`` (it works on a model of its own).
+    linear
+        Whether scores are linear in the query; the conformance kit tests it of a BlockEngine.
+    oracle
+        For a BlockEngine in closed form: import string of a function
+        ``(gradients, queries, context, settings) -> scores`` with its formula written out on
+        one block, ``(n, d)`` and ``(q, d)`` to ``(q, n)``. The conformance kit compares them.
     """
 
     needs: Literal["gradients", "text", "model"] = "gradients"
+    linear: bool = True
+    oracle: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

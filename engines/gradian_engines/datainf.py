@@ -16,4 +16,5 @@ def gradian_engines() -> Iterator[EngineSpec]:
         summary="closed-form inverse curvature for LoRA, two passes over the index (default)",
         factory="gradian_engines._datainf:DataInf",
         config="gradian_engines._datainf:DataInfSettings",
+        oracle="gradian_engines._oracles:datainf",
     )

@@ -16,4 +16,5 @@ def gradian_engines() -> Iterator[EngineSpec]:
         summary="dot product of gradients, no curvature; cosine with l2 and normalize_query",
         factory="gradian_engines._graddot:GradDot",
         config="gradian_engines._graddot:GradDotSettings",
+        oracle="gradian_engines._oracles:graddot",
     )

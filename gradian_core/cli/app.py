@@ -40,7 +40,12 @@ _CHECK_COMMANDS = {
     "list": "List the installed checks, what they look at and what they need.",
     "show": "Print the page of one check.",
 }
-_PLUGIN_COMMANDS = {"list": "List installed plugins, what they provide and what is wrong."}
+_PLUGIN_COMMANDS = {
+    "list": "List installed plugins, what they provide and what is wrong.",
+    "new": "Write a whole package with one working plugin, to be edited.",
+    "show": "Print what a plugin provides: its documentation, options and needs.",
+    "verify": "Test whether a plugin keeps what every plugin promises; exit with 1 if not.",
+}
 
 
 def build_app() -> App:
@@ -67,7 +72,9 @@ def build_app() -> App:
     for name, text in _CHECK_COMMANDS.items():
         checks.command(f"gradian_core.cli.checks:{name}_checks", name=name, help=text)
     app.command(checks)
-    plugins = App(name="plugins", help="See which plugins are installed.")
+    plugins = App(
+        name="plugins", help="See which plugins are installed; write and examine your own."
+    )
     for name, text in _PLUGIN_COMMANDS.items():
         plugins.command(f"gradian_core.cli.plugins:{name}_plugins", name=name, help=text)
     app.command(plugins)

@@ -93,7 +93,8 @@ def _load(candidate: Candidate, block: frozenset[str]) -> PluginRecord:
     try:
         declared = load_specs(candidate)
     except PluginFault as fault:
-        return replace(record, state=State.FAILED, reason=str(fault))
+        cause = fault.__cause__
+        return replace(record, state=State.FAILED, reason=str(fault), error=cause)
     return replace(record, provides=tuple((_KIND_OF[hook], spec) for hook, spec in declared))
 
 

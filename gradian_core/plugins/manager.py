@@ -17,7 +17,7 @@ from gradian_core import hookspecs
 from gradian_core.hookspecs import GROUP, HOOKS, PROJECT
 from gradian_core.plugins.discovery import Candidate
 from gradian_core.plugins.failure import describe
-from gradian_core.specs import CheckSpec, MetricSpec, Spec
+from gradian_core.specs import CheckSpec, EngineSpec, MetricSpec, Spec
 from gradian_core.text import did_you_mean, excerpt
 
 __all__ = ["PluginFault", "load_specs"]
@@ -143,6 +143,8 @@ def _verify(spec: object, hook: str) -> None:
         raise PluginFault(f"{hook}: the extra of {name} is not a name")
     if not isinstance(spec.since, str):
         raise PluginFault(f"{hook}: 'since' of {name} must be text")
+    if isinstance(spec, EngineSpec) and not (spec.oracle is None or _matches(_IMPORT, spec.oracle)):
+        raise PluginFault(f"{hook}: the oracle of {name} must read 'package.module:function'")
     if isinstance(spec, MetricSpec) and spec.needs not in {"generation", "likelihood"}:
         raise PluginFault(f"{hook}: 'needs' of {name} must be 'generation' or 'likelihood'")
 

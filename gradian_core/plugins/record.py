@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 from gradian_core.errors import MissingExtraError
@@ -59,6 +59,8 @@ class PluginRecord:
         Why not, in one line; for ``ok``, what of it cannot be used.
     provides
         What it declares, as ``(kind, spec)`` by kind and name. Empty unless it was loaded.
+    error
+        What it raised, for authors.
     """
 
     name: str
@@ -68,6 +70,7 @@ class PluginRecord:
     state: State
     reason: str = ""
     provides: tuple[tuple[Kind, Spec], ...] = ()
+    error: BaseException | None = field(default=None, compare=False, repr=False)
 
     @property
     def owner(self) -> str:

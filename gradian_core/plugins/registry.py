@@ -226,7 +226,9 @@ def load_registry(block: Iterable[str] = (), *, strict: bool = False) -> Registr
         Names of plugins or distributions that are not to be loaded, beside those in the
         environment variable ``GRADIAN_BLOCK`` (separated by commas).
     strict
-        Refuse to go on when a plugin failed, is incompatible or clashes with another one.
+        Refuse to go on when a plugin failed, is incompatible or clashes with another one; the
+        environment variable ``GRADIAN_STRICT=1`` does the same. With ``--debug`` the plugin's
+        own traceback comes out, which is what its author wants to see.
 
     Raises
     ------
@@ -237,10 +239,12 @@ def load_registry(block: Iterable[str] = (), *, strict: bool = False) -> Registr
     blocked = frozenset(name.strip() for name in named) - {""}
     candidates = discover()
     plugins, claims = settle(load_records(candidates, blocked))
-    if strict:
+    if strict or os.environ.get("GRADIAN_STRICT", "0") not in {"", "0"}:
         for record in plugins:
             if record.state in _BROKEN:
-                raise PluginError(f"Plugin {record.state}: {record.reason}", owner=record.owner)
+                raise PluginError(
+                    f"Plugin {record.state}: {record.reason}", owner=record.owner
+                ) from record.error
     notes = tuple(
         f"{excerpt(name, 80)} is blocked, but no such plugin or distribution is installed."
         for name in unmatched(candidates, blocked)

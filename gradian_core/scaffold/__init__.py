@@ -1,0 +1,1 @@
+"""Whole packages with one working plugin, to start from."""
