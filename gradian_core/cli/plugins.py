@@ -29,7 +29,7 @@ def list_plugins(
     return 0
 
 
-def show_plugins(name: Annotated[str, Parameter(name="NAME")]) -> int:
+def show_plugins(name: Annotated[str, Parameter(name="NAME")], /) -> int:
     """Print what a plugin provides: its documentation, options and needs.
 
     Parameters
@@ -45,9 +45,7 @@ def show_plugins(name: Annotated[str, Parameter(name="NAME")]) -> int:
     return 0
 
 
-def verify_plugins(
-    name: Annotated[str, Parameter(name="NAME")], *, strict: bool = False
-) -> int:
+def verify_plugins(name: Annotated[str, Parameter(name="NAME")], /, *, strict: bool = False) -> int:
     """Test whether a plugin keeps what every plugin promises; exit with 1 if not.
 
     Parameters
@@ -74,6 +72,7 @@ def new_plugins(
         Literal["check", "clusterer", "engine", "metric", "sink"], Parameter(name="KIND")
     ],
     name: Annotated[str, Parameter(name="NAME")],
+    /,
     *,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
 ) -> int:

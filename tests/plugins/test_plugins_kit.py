@@ -47,6 +47,22 @@ def gradian_engines():
     yield EngineSpec(name="e", summary="s", factory="%NAME%:Engine", oracle="%NAME%:oracle")
 """
 
+TASK_ENGINE = """
+class Engine:
+    calls = 0
+    def score(self, task):
+        import numpy as np
+        words = [set(" ".join(t.content for t in e.turns).lower().split()) for e in task.examples]
+        asked = [set(f"{i.prompt} {i.reference}".lower().split()) for i in task.items]
+        scores = np.array([[len(a & w) / (1 + len(w)) for w in words] for a in asked])
+        BODY
+    def caveats(self, task):
+        return CAVEATS
+@hookimpl
+def gradian_engines():
+    yield EngineSpec(name="t", summary="s", factory="%NAME%:Engine", needs="text")
+"""
+
 METRIC = """
 class Metric:
     calls = 0
@@ -188,6 +204,21 @@ BROKEN = {
     "engine:e:caveats": {"one text": fill(ENGINE, "return scores", CAVEATS="'Beware.'")},
     "engine:e:linear": {"signs": fill(ENGINE, "return np.sign(queries) @ G.T")},
     "engine:e:oracle": {"half": fill(ENGINE, "return scores / 2")},
+    "engine:t:shape": {
+        "transposed": fill(TASK_ENGINE, "return scores.T"),
+        "nan": fill(TASK_ENGINE, "return scores * np.nan"),
+        "integers": fill(TASK_ENGINE, "return (scores > 0).astype(int)"),
+        "caveat": fill(TASK_ENGINE, "return scores", CAVEATS="['']"),
+    },
+    "engine:t:deterministic": {
+        "remembers": fill(TASK_ENGINE, "Engine.calls += 1\nreturn scores * Engine.calls")
+    },
+    "engine:t:like": {
+        "negated": fill(TASK_ENGINE, "return -scores"),
+        "flat": fill(TASK_ENGINE, "return scores * 0.0"),
+    },
+    "engine:t:permutation": {"by place": fill(TASK_ENGINE, "return scores + np.arange(task.n)")},
+    "engine:t:edges": {"one row": fill(TASK_ENGINE, "return scores / np.ptp(scores)")},
     "metric:m:range": {
         "percent": fill(METRIC, "return 100.0"),
         "nan": fill(METRIC, "return float('nan')"),
@@ -257,6 +288,7 @@ def test_a_broken_promise_is_found(load, promise, case):
     [
         check(),
         fill(ENGINE, "return scores"),
+        fill(TASK_ENGINE, "_ = task.gradients().row_norms, task.tokens\nreturn scores"),
         fill(METRIC, "return float(prediction == reference)"),
         fill(METRIC, "return float(prediction.mean())", NEEDS='needs="likelihood"'),
         fill(SINK, "path.write_text('x')"),
@@ -278,6 +310,7 @@ def test_every_promise_can_be_broken(load):
     sources = [
         check(),
         fill(ENGINE, "return scores"),
+        fill(TASK_ENGINE, "return scores"),
         fill(METRIC, "return 1.0"),
         fill(METRIC, "return 1.0", NEEDS='needs="likelihood"'),
         fill(SINK, "pass"),
