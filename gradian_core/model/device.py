@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from gradian_core.errors import CannotRunError, UsageError
+from gradian_core.text import excerpt
 
 __all__ = ["deterministic", "resolve_device", "resolve_dtype"]
 
@@ -39,7 +40,8 @@ def resolve_device(name: str) -> torch.device:
         device = torch.device(name)
     except RuntimeError as error:
         raise UsageError(
-            f"device: {name!r} is not a device.", hint="Use auto, cpu, cuda, cuda:N or mps."
+            f"device: {excerpt(name, 80)!r} is not a device.",
+            hint="Use auto, cpu, cuda, cuda:N or mps.",
         ) from error
     if device.type == "cuda":
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
