@@ -51,6 +51,9 @@ class ClusterSummary:
         Examples with and without a score.
     influence
         Sum of its scores, with sign.
+    net
+        Sum of the net effects of its examples: *n* times what removing the whole cluster is
+        predicted to change. The same as ``influence`` where scores are means over the items.
     share_of_negative
         Its negative scores as a share of all negative scores, in [0, 1].
     mean
@@ -73,6 +76,7 @@ class ClusterSummary:
     n: int
     n_skipped: int
     influence: float
+    net: float
     share_of_negative: float
     mean: float | None
     harm_ratio: float | None
@@ -103,6 +107,7 @@ def summarise(
     scores: NDArray[np.floating],
     texts: Sequence[str],
     *,
+    net: NDArray[np.floating] | None = None,
     skipped: NDArray[np.bool_] | None = None,
     settings: ClusteringSection,
 ) -> tuple[ClusterSummary, ...]:
@@ -116,6 +121,8 @@ def summarise(
         ``(n,)`` finite scores, signed as in :mod:`gradian_core.protocols`.
     texts
         Text of each example, for the terms.
+    net
+        ``(n,)`` net effects; None where the scores are these.
     skipped
         ``(n,)`` True where a row has no gradient. Its score means nothing and is not counted.
     settings
@@ -124,8 +131,9 @@ def summarise(
     Returns
     -------
     tuple of ClusterSummary
-        Most harmful first: by the sum of the scores, since that is what removing the whole
-        cluster is predicted to change. Ties are broken by label.
+        Most harmful first: those that stand out, then the others, each by the sum of the
+        scores. (A sum grows with the number of rows where scores are the harm to the worst item,
+        which is negative for most.) Ties are broken by label.
     """
     keys = cluster_keys(assignment)
     labels, index = np.unique(assignment.labels, return_inverse=True)
@@ -137,6 +145,7 @@ def summarise(
 
     sizes = total(counted.astype(np.float64))
     sums = total(values)
+    nets = sums if net is None else total(np.where(counted, net, 0.0).astype(np.float64))
     harm = total(np.maximum(-values, 0.0))
     all_harm = float(harm.sum())
     terms = distinctive_terms(texts, index, len(labels), settings.label_top_terms)
@@ -157,6 +166,7 @@ def summarise(
                 n=n,
                 n_skipped=int(np.count_nonzero(index == i)) - n,
                 influence=float(sums[i]),
+                net=float(nets[i]),
                 share_of_negative=float(harm[i]) / all_harm if all_harm else 0.0,
                 mean=float(sums[i]) / n if n else None,
                 harm_ratio=None if np.isinf(ratio) else ratio,
@@ -170,7 +180,7 @@ def summarise(
                 worst=worst[i],
             )
         )
-    return tuple(sorted(summaries, key=lambda s: (s.influence, s.label)))
+    return tuple(sorted(summaries, key=lambda s: (not s.stands_out, s.influence, s.label)))
 
 
 def _ratio(harm: float, n: int, rest_harm: float, rest: int) -> float:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradian_core.attribution.aggregate import aggregate
 from gradian_core.attribution.point import Matrix, Point, Queries
-from gradian_core.errors import GradianError, PluginError, UsageError
+from gradian_core.errors import GradianError, PluginError
 from gradian_core.index.reader import GradientIndex
 from gradian_core.protocols import (
     AttributionTask,
@@ -49,20 +50,15 @@ class Scores:
     notes: tuple[str, ...] = ()
 
     def aggregate(self, how: str = "mean") -> Matrix:
-        """Return ``(n_rows_total,)``: one score per row from those of all queries.
+        """Return ``(n_rows_total,)``: one score per row (:func:`aggregate.aggregate`)."""
+        return aggregate(self.matrix, how)
 
-        Parameters
-        ----------
-        how
-            ``mean``.
+    def predicted_loss_delta_if_removed(self) -> Matrix:
+        """Return ``(n_rows_total,)``: predicted change of the mean query loss without each row.
+
+        Always from the net effect: the harm to single items is no change of their mean.
         """
-        if how != "mean":
-            raise UsageError(f"There is no aggregation {how!r}; use mean.")
-        return np.asarray(self.matrix.mean(axis=0), dtype=np.float64)
-
-    def predicted_loss_delta_if_removed(self, how: str = "mean") -> Matrix:
-        """Return ``(n_rows_total,)``: predicted change of the query loss without each row."""
-        return self.aggregate(how) / int(self.scored.sum())
+        return self.aggregate("mean") / int(self.scored.sum())
 
 
 def score(

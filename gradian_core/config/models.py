@@ -148,8 +148,9 @@ class EvaluationSection(Section):
     """Refuse to call a change diagnosed when its interval includes zero."""
     query_signal: Literal["auto", "contrastive", "target"] = "auto"
     """How the query gradient is built."""
-    aggregation: Literal["mean"] = "mean"
-    """How the scores of the flipped items become one (more forms will follow)."""
+    aggregation: Literal["mean", "max", "top3", "relu"] = "mean"
+    """How the scores of the items become one that ranks a row: their mean (net effect), the
+    largest harm to any item, the mean of the three largest, or the mean of the harm alone."""
 
 
 class ClusteringSection(Section):

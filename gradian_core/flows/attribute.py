@@ -93,6 +93,7 @@ def attribute(
         assignment,
         main.total,
         texts,
+        net=main.net,
         skipped=~main.scores.scored,
         settings=config.clustering,
     )
@@ -111,6 +112,7 @@ def attribute(
             ),
             engine=EngineReport(name=main.name, settings=tools.engine_settings, agreement=agreed),
             scores=main.total,
+            net=main.net,
             assignment=assignment,
             clusters=clusters,
             skipped={row.position: row.reason for row in skipped},
@@ -205,7 +207,7 @@ def _engine_findings(
     runs = [run for run in (main, check) if run is not None]
     yield from say.engine_caveats((run.name, said) for run in runs for said in run.scores.caveats)
     yield from _given(say.ignored_settings(main.name, *tools.ignored))
-    yield from _given(say.uncalibrated_scale(main.total, int(main.scores.scored.sum())))
+    yield from _given(say.uncalibrated_scale(main.net, int(main.scores.scored.sum())))
     if agreed is not None:
         yield from _given(say.engine_disagreement(main.name, agreed))
 

@@ -26,12 +26,15 @@ class EngineRun:
     scores
         Its scores for each query.
     total
-        ``(n_rows_total,)`` aggregated, in file order.
+        ``(n_rows_total,)`` aggregated as configured, in file order: what ranks the rows.
+    net
+        ``(n_rows_total,)`` mean over the queries: what removals are predicted from.
     """
 
     name: str
     scores: Scores
     total: NDArray[np.float64]
+    net: NDArray[np.float64]
 
 
 def run_engine(name: str, engine: BlockEngine | TaskEngine, points: Points) -> EngineRun:
@@ -47,4 +50,6 @@ def run_engine(name: str, engine: BlockEngine | TaskEngine, points: Points) -> E
         scores = score_task(task, engine, points.order, len(points.encoded.tokens), owner=owner)
         scores = replace(scores, notes=task.notes)
     how = session.config.evaluation.aggregation
-    return EngineRun(name=name, scores=scores, total=scores.aggregate(how))
+    return EngineRun(
+        name=name, scores=scores, total=scores.aggregate(how), net=scores.aggregate("mean")
+    )

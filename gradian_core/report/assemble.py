@@ -45,6 +45,8 @@ class Attribution:
         What was scored against what, as the report says it.
     scores
         ``(n,)`` scores, signed as in :mod:`gradian_core.protocols`; 0 for skipped rows.
+    net
+        ``(n,)`` net effects: the scores' means over the queries.
     assignment
         The clusterer's result.
     clusters
@@ -56,6 +58,7 @@ class Attribution:
     query: QueryReport
     engine: EngineReport
     scores: NDArray[np.floating]
+    net: NDArray[np.floating]
     assignment: ClusterAssignment
     clusters: tuple[ClusterSummary, ...]
     skipped: Mapping[int, str]
@@ -149,7 +152,8 @@ def _skipped(examples: Sequence[Example], skipped: Mapping[int, str]) -> tuple[S
 
 def _score_table(examples: Sequence[Example], attribution: Attribution) -> ScoreTable:
     scores = attribution.scores.astype(np.float64)
-    broken = np.flatnonzero(~np.isfinite(scores))
+    net = attribution.net.astype(np.float64)
+    broken = np.flatnonzero(~np.isfinite(scores) | ~np.isfinite(net))
     if broken.size:
         raise CannotRunError(
             f"The engine {attribution.engine.name} gave no finite score for {broken.size} of "
@@ -162,8 +166,9 @@ def _score_table(examples: Sequence[Example], attribution: Attribution) -> Score
         row=np.array([example.row for example in examples], dtype=np.int64),
         cluster=tuple(keys[label] for label in attribution.assignment.labels.tolist()),
         score=scores,
+        net=net,
         # n counts the rows that have a gradient, as the engines do
-        predicted_loss_delta_if_removed=scores / max(len(scores) - len(attribution.skipped), 1),
+        predicted_loss_delta_if_removed=net / max(len(scores) - len(attribution.skipped), 1),
     )
 
 
@@ -189,6 +194,7 @@ def _cluster(
         n=summary.n,
         n_skipped=summary.n_skipped,
         influence=summary.influence,
+        net=summary.net,
         share_of_negative=summary.share_of_negative,
         mean=summary.mean,
         harm_ratio=summary.harm_ratio,
@@ -206,6 +212,7 @@ def _example(i: int, examples: Sequence[Example], table: ScoreTable) -> ExampleR
         row=example.row,
         cluster=table.cluster[i],
         score=float(table.score[i]),
+        net=float(table.net[i]),
         predicted_loss_delta_if_removed=float(table.predicted_loss_delta_if_removed[i]),
         prompt_excerpt=excerpt(prompt, _EXCERPT),
         answer_excerpt=excerpt(example.answer or "", _EXCERPT),

@@ -27,7 +27,8 @@ class QueryReport(Part):
     n_rows: int
     """Number of rows that the query was built from."""
     aggregation: Text
-    """How their scores became one."""
+    """How the scores of the items became one: mean (net effect), or the harm to single items by
+    max, top3 or relu."""
     why: Text
     """Why this signal, as a sentence."""
 
@@ -82,10 +83,13 @@ class ExampleReport(Part):
     cluster: Text | None
     """Cluster it belongs to; null without clusters."""
     score: float
-    """Positive: it reinforced the queried behaviour; negative: it degraded it."""
+    """Positive: it reinforced the queried behaviour; negative: it degraded it. From the items'
+    scores by ``query.aggregation``; this ranks the examples."""
+    net: float
+    """Mean of the items' scores: the net effect. Equal to the score under aggregation mean."""
     predicted_loss_delta_if_removed: float
-    """Score divided by the number of examples with a gradient: the predicted change of the query
-    loss."""
+    """Net effect divided by the number of examples with a gradient: the predicted change of the
+    mean query loss."""
     prompt_excerpt: Text
     """Start of its prompt, as one line."""
     answer_excerpt: Text
@@ -118,6 +122,8 @@ class ClusterReport(Part):
     """Number of its rows that were skipped."""
     influence: float
     """Sum of its scores, with sign."""
+    net: float
+    """Sum of its examples' net effects, with sign."""
     share_of_negative: float
     """Its negative scores as a share of all negative scores."""
     mean: Number

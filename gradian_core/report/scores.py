@@ -14,7 +14,7 @@ from gradian_core.errors import InputError
 
 __all__ = ["COLUMNS", "ScoreTable"]
 
-COLUMNS = ("example_id", "row", "cluster", "score", "predicted_loss_delta_if_removed")
+COLUMNS = ("example_id", "row", "cluster", "score", "net", "predicted_loss_delta_if_removed")
 
 _FORMULA = ("=", "+", "-", "@", "'")
 
@@ -34,15 +34,19 @@ class ScoreTable:
         (:func:`gradian_core.attribution.clusters.cluster_keys`).
     score
         ``(n,)`` float64; 0 for skipped rows. The sign convention is that of
-        :mod:`gradian_core.protocols`.
+        :mod:`gradian_core.protocols`. It ranks the rows.
+    net
+        ``(n,)`` float64: mean of the scores for each item. The same as ``score`` under
+        ``evaluation.aggregation: mean``.
     predicted_loss_delta_if_removed
-        ``(n,)`` float64: score divided by *n*.
+        ``(n,)`` float64: ``net`` divided by *n*.
     """
 
     example_id: tuple[str, ...]
     row: NDArray[np.int64]
     cluster: tuple[str, ...]
     score: NDArray[np.float64]
+    net: NDArray[np.float64]
     predicted_loss_delta_if_removed: NDArray[np.float64]
 
     def __len__(self) -> int:
@@ -56,6 +60,7 @@ class ScoreTable:
             and self.cluster == other.cluster
             and np.array_equal(self.row, other.row)
             and np.array_equal(self.score, other.score)
+            and np.array_equal(self.net, other.net)
             and np.array_equal(
                 self.predicted_loss_delta_if_removed, other.predicted_loss_delta_if_removed
             )
@@ -73,6 +78,7 @@ class ScoreTable:
             self.row.tolist(),
             map(_guard, self.cluster),
             map(repr, self.score.tolist()),
+            map(repr, self.net.tolist()),
             map(repr, self.predicted_loss_delta_if_removed.tolist()),
         )
         writer.writerows(zip(*columns, strict=True))
@@ -92,22 +98,22 @@ class ScoreTable:
         except (OSError, UnicodeDecodeError) as error:
             raise _damaged(path, 1, str(error)) from error
         reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-        rows: list[tuple[str, int, str, float, float]] = []
+        rows: list[tuple[str, int, str, float, float, float]] = []
         try:
             if tuple(next(reader, ())) != COLUMNS:
                 raise ValueError(f"the first line should be {','.join(COLUMNS)}")
             for cells in reader:
-                identifier, row, cluster, score, delta = cells
-                rows.append(
-                    (identifier, int(row), _unguard(cluster), _finite(score), _finite(delta))
-                )
-            columns = tuple(zip(*rows, strict=True)) if rows else ((), (), (), (), ())
+                identifier, row, cluster, *numbers = cells
+                score, net, delta = map(_finite, numbers)
+                rows.append((identifier, int(row), _unguard(cluster), score, net, delta))
+            columns = tuple(zip(*rows, strict=True)) if rows else ((),) * len(COLUMNS)
             return cls(
                 example_id=columns[0],
                 row=np.array(columns[1], dtype=np.int64),
                 cluster=columns[2],
                 score=np.array(columns[3], dtype=np.float64),
-                predicted_loss_delta_if_removed=np.array(columns[4], dtype=np.float64),
+                net=np.array(columns[4], dtype=np.float64),
+                predicted_loss_delta_if_removed=np.array(columns[5], dtype=np.float64),
             )
         except (csv.Error, ValueError, OverflowError) as error:
             raise _damaged(path, reader.line_num, str(error)) from error

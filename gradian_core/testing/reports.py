@@ -49,6 +49,7 @@ def _report(texts: tuple[str, ...]) -> Report:
             row=i,
             cluster=str(i % 2),
             score=float(scores[i]),
+            net=float(scores[i]),
             predicted_loss_delta_if_removed=float(scores[i]) / n,
             prompt_excerpt=text,
             answer_excerpt=texts[-1 - i],
@@ -63,6 +64,7 @@ def _report(texts: tuple[str, ...]) -> Report:
             terms=texts[:3],
             n=len(scores[k::2]),
             influence=float(scores[k::2].sum()),
+            net=float(scores[k::2].sum()),
             share_of_negative=0.5,
             mean=float(scores[k::2].mean()),
             stands_out=k == 0,
@@ -103,6 +105,7 @@ def _report(texts: tuple[str, ...]) -> Report:
             row=np.arange(n, dtype=np.int64),
             cluster=tuple(str(i % 2) for i in range(n)),
             score=scores,
+            net=scores,
             predicted_loss_delta_if_removed=scores / n,
         )
     )

@@ -27,6 +27,7 @@ def report():
             row=np.array([0, 1]),
             cluster=("0", "0"),
             score=np.array([-1.0, 2.0]),
+            net=np.array([-1.0, 2.0]),
             predicted_loss_delta_if_removed=np.array([-0.5, 1.0]),
         )
     )

@@ -173,3 +173,10 @@ def test_terms_match_the_formula():
             if inside >= max(2, 0.1 * size) and p > q:
                 weights[str(word)] = p * math.log(p / q)
         assert found[cluster] == tuple(sorted(weights, key=lambda w: (-weights[w], w)))
+
+
+def test_a_large_group_with_the_larger_sum_does_not_come_first():
+    # under aggregation max nearly every row has a negative score, so sums grow with size
+    first, second = summaries([0] * 100 + [1] * 5, [-1.0] * 100 + [-9.0] * 5)
+    assert (first.label, first.stands_out, second.stands_out) == (1, True, False)
+    assert first.influence > second.influence

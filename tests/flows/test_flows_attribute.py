@@ -265,3 +265,31 @@ def test_declared_clusters_are_the_report_s(tiny, warm, make_config, write, tmp_
     )
     assert (report.clusters[0].label, report.clusters[0].n) == ("capitals", 24)
     assert np.array_equal(report.scores.score, warm.report.scores.score)
+
+
+@pytest.mark.usefixtures("no_model")
+def test_aggregations_rank_and_predictions_stay_net(warm, make_config):
+    mean, worst = (
+        attribute(make_config(warm.cache, evaluation={"aggregation": how}))
+        for how in ("mean", "max")
+    )
+    np.testing.assert_array_equal(mean.scores.score, mean.scores.net)
+    np.testing.assert_array_equal(worst.scores.net, mean.scores.net)
+    np.testing.assert_array_equal(
+        worst.scores.predicted_loss_delta_if_removed, mean.scores.predicted_loss_delta_if_removed
+    )
+    assert (worst.scores.score < mean.scores.score).all()
+    assert worst.query.aggregation == "max"
+    assert worst.provenance.result["id"] != mean.provenance.result["id"]
+    # shares and sums of clusters follow the ranking, net effects do not
+    keys = np.array(worst.scores.cluster)
+    harm = np.maximum(-worst.scores.score, 0)
+    for cluster in worst.clusters:
+        inside = keys == cluster.cluster
+        assert cluster.influence == pytest.approx(worst.scores.score[inside].sum())
+        assert cluster.share_of_negative == pytest.approx(harm[inside].sum() / harm.sum())
+        assert cluster.net == pytest.approx(mean.scores.score[inside].sum())
+    worst_row = int(worst.scores.score.argmin())
+    first = worst.top_examples.most_harmful[0]
+    assert (first.row, first.score) == (worst_row, worst.scores.score[worst_row])
+    assert first.net == worst.scores.net[worst_row]

@@ -102,6 +102,7 @@ def attribution(examples, scores, *, labels=None, names=None, spearman=0.86, ski
             name="datainf", settings={"lambda_scale": 0.1, "b": [1, 2]}, agreement=agreement
         ),
         scores=scores,
+        net=scores,
         assignment=assignment,
         clusters=summarise(
             assignment,

@@ -205,14 +205,15 @@ names = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=20)
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@given(st.lists(st.tuples(names, st.integers(0, 2**40), names, finite, finite), max_size=8))
+@given(st.lists(st.tuples(names, st.integers(0, 2**40), names, finite, finite, finite), max_size=8))
 def test_score_tables_come_back_bit_by_bit(tmp_path_factory, rows):
-    ids, numbers, clusters, scores, deltas = zip(*rows, strict=True) if rows else ([],) * 5
+    ids, numbers, clusters, scores, nets, deltas = zip(*rows, strict=True) if rows else ([],) * 6
     table = ScoreTable(
         example_id=tuple(ids),
         row=np.array(numbers, dtype=np.int64),
         cluster=tuple(clusters),
         score=np.array(scores, dtype=np.float64),
+        net=np.array(nets, dtype=np.float64),
         predicted_loss_delta_if_removed=np.array(deltas, dtype=np.float64),
     )
     path = tmp_path_factory.mktemp("scores") / "scores.csv"
@@ -222,7 +223,7 @@ def test_score_tables_come_back_bit_by_bit(tmp_path_factory, rows):
     np.testing.assert_array_equal(np.signbit(back.score), np.signbit(table.score))
 
 
-@pytest.mark.parametrize("field", ["example_id", "row", "cluster", "score"])
+@pytest.mark.parametrize("field", ["example_id", "row", "cluster", "score", "net"])
 def test_score_tables_differ_by_any_column(field):
     def table(**changes):
         columns = {
@@ -230,6 +231,7 @@ def test_score_tables_differ_by_any_column(field):
             "row": np.array([1]),
             "cluster": ("c",),
             "score": np.array([0.5]),
+            "net": np.array([0.5]),
             "predicted_loss_delta_if_removed": np.array([0.25]),
         }
         return ScoreTable(**(columns | changes))
@@ -246,6 +248,7 @@ def one_row(name):
         row=np.array([0]),
         cluster=(name,),
         score=np.array([-1.0]),
+        net=np.array([-0.5]),
         predicted_loss_delta_if_removed=np.array([-1.0]),
     )
 
@@ -257,9 +260,9 @@ def test_no_cluster_name_runs_as_a_formula(name):
 
 
 def test_numbers_as_names_stay_numbers(samples):
-    assert one_row("-1").to_csv().splitlines()[1] == "a,0,-1,-1.0,-1.0"
+    assert one_row("-1").to_csv().splitlines()[1] == "a,0,-1,-1.0,-0.5,-1.0"
     table = samples.poisoned().scores
-    assert table.to_csv().splitlines()[1] == "af08af5d5ff6-0,0,0,-8.0,-0.7272727272727273"
+    assert table.to_csv().splitlines()[1] == "af08af5d5ff6-0,0,0,-8.0,-8.0,-0.7272727272727273"
 
 
 def test_worst_severity(samples):

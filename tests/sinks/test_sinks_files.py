@@ -63,9 +63,9 @@ def test_json_and_csv_are_what_load_reads(samples, tmp_path, kind):
 def test_csv_has_every_row(samples, tmp_path):
     (path,) = CsvSink().write(samples.poisoned(), tmp_path)
     lines = path.read_text().splitlines()
-    assert lines[0] == "example_id,row,cluster,score,predicted_loss_delta_if_removed"
+    assert lines[0] == "example_id,row,cluster,score,net,predicted_loss_delta_if_removed"
     assert len(lines) == 13
-    assert lines[5] == "b2b48516a871-4,4,100,-0.25,-0.022727272727272728"
+    assert lines[5] == "b2b48516a871-4,4,100,-0.25,-0.25,-0.022727272727272728"
 
 
 def test_csv_without_scores_writes_nothing(samples, tmp_path):

@@ -165,3 +165,13 @@ def test_prose_shows_exactly_the_text(text):
     assert {child.type for child in children} <= {"text", "text_special"}
     shown = "".join(child.content for child in children).replace("\u2060", "")
     assert shown.split() == excerpt(text, 1000).replace("\u2060", "").split()
+
+
+def test_predictions_beside_other_aggregations_are_explained(samples):
+    report = samples.poisoned()
+    assert "net effect" not in markdown(report)
+    query = report.query.model_copy(update={"aggregation": "max"})
+    changed = report.model_copy(update={"query": query})
+    text = markdown(changed)
+    assert "by aggregation max" in text
+    assert "from the net effect" in text

@@ -116,6 +116,12 @@ def _clusters(report: Report) -> Iterator[str]:
         "Negative influence is harm: these examples pushed the model away from the capability. "
         "Most harmful cluster first."
     )
+    if report.query is not None and report.query.aggregation != "mean":
+        yield from _paragraph(
+            f"Scores are by aggregation {report.query.aggregation}: the harm to single items. "
+            "Predicted changes are of the mean over all items, from the net effect, and may have "
+            "the other sign."
+        )
     yield from _table(
         (
             "cluster",
