@@ -10,6 +10,9 @@ __all__ = ["longest_run", "mad", "median_of_three", "rising", "runs", "trailing"
 Series = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+_BLOCK = 4096
+"""Windows that are in memory at a time."""
+
 
 def mad(values: Series) -> float:
     """Return the median absolute deviation, scaled to the standard deviation of a Gaussian."""
@@ -37,11 +40,12 @@ def trailing(values: Series, window: int, least: int) -> tuple[Series, Series]:
     behind = np.lib.stride_tricks.sliding_window_view(padded, window)
     centre = np.full(len(values), np.nan)
     spread = np.full(len(values), np.nan)
-    enough = np.arange(len(values)) >= least
-    if enough.any():
-        centre[enough] = np.nanmedian(behind[enough], axis=1)
-        deviation = np.abs(behind[enough] - centre[enough, None])
-        spread[enough] = 1.4826 * np.nanmedian(deviation, axis=1)
+    for i in range(least, min(window, len(values))):
+        centre[i], spread[i] = np.median(values[:i]), mad(values[:i])
+    for start in range(max(window, least), len(values), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        centre[part] = np.median(behind[part], axis=1)
+        spread[part] = 1.4826 * np.median(np.abs(behind[part] - centre[part, None]), axis=1)
     return centre, spread
 
 

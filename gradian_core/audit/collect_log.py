@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -72,12 +73,13 @@ def _eval_rows(evals: Iterable[Mapping[str, Any]], main: str) -> int | None:
 
 def _main_eval(records: Iterable[Mapping[str, Any]]) -> str:
     """Return the key of the evaluation to judge: ``eval_loss``, or the set logged most often."""
-    names = Counter(
-        key
-        for record in records
-        for key in record
-        if isinstance(key, str) and key.startswith("eval_") and key.endswith("_loss")
-    )
+    # The records of a log have few sets of keys between them.
+    shapes = Counter(tuple(record) for record in records)
+    names: Counter[str] = Counter()
+    for shape, times in shapes.items():
+        for key in shape:
+            if isinstance(key, str) and key.startswith("eval_") and key.endswith("_loss"):
+                names[key] += times
     if not names or _EVAL in names:
         return _EVAL
     return names.most_common(1)[0][0]
@@ -87,9 +89,14 @@ def _column(
     records: Sequence[Mapping[str, Any]], key: str
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return ``(k,)`` values, NaN where there is none, and where one was logged but not finite."""
-    numbers = [_number(record.get(key)) for record in records]
-    values = np.array([math.nan if n is None else n for n in numbers], np.float64)
-    bad = np.array([n is not None and not math.isfinite(n) for n in numbers], np.bool_)
+    numbers = array("d")
+    missing = bytearray()
+    for record in records:
+        number = _number(record.get(key))
+        numbers.append(math.nan if number is None else number)
+        missing.append(number is None)
+    values = np.frombuffer(numbers, np.float64).copy()
+    bad = ~np.isfinite(values) & ~np.frombuffer(missing, np.bool_)
     values[bad] = np.nan
     values.setflags(write=False)
     bad.setflags(write=False)
@@ -97,6 +104,8 @@ def _column(
 
 
 def _number(value: object) -> float | None:
+    if type(value) is float:
+        return value
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:

@@ -45,10 +45,10 @@ def _batches(found: dict[str, Value]) -> None:
 
 def _evaluation(found: dict[str, Value], log: TrainerLog) -> None:
     """Conclude from logged evaluations that there is an eval set, and from none that not."""
+    # The records of a log have few sets of keys between them.
+    keys = {key for shape in {frozenset(record) for record in log.records} for key in shape}
     evaluated = any(
-        isinstance(key, str) and key.startswith("eval_") and key.endswith("loss")
-        for record in log.records
-        for key in record
+        isinstance(key, str) and key.startswith("eval_") and key.endswith("loss") for key in keys
     )
     known = found.get("has_eval_set")
     if evaluated and (known is None or not known.value):

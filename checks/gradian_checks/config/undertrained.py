@@ -22,6 +22,8 @@ _TAIL = 0.2
 _LEAST = 10
 _FALLING = 0.05
 _SURE = 2.6
+_LEAST_EVALS = 3
+_RISEN = 1.01
 
 
 @check(
@@ -48,7 +50,8 @@ def undertrained(
 
     Threshold: fewer than 50 optimiser steps in all, or less than one epoch with fewer than 1,000
     steps (low); the training loss still falls by more than 5% over the last fifth of the run
-    (medium; at least 10 logged losses there, and a trend beyond chance).
+    (medium; at least 10 logged losses there, and a trend beyond chance). Not where the eval loss
+    ends above its best: what falls then is the loss of rows that are being learnt by heart.
 
     Not assessed: where neither steps nor epochs are known, and for a log that may be a piece.
     """
@@ -58,7 +61,7 @@ def undertrained(
     steps = log.global_step if log is not None and log.global_step else None
     steps = steps or planned_steps(training, log, rows)
     done = epochs(training, log, rows)
-    falling = None if log is None else _still_falling(log)
+    falling = None if log is None or _past_best(log) else _still_falling(log)
     if steps is None and done is None:
         raise NotAssessed("Neither steps nor epochs are recorded.")
     part = done is not None and done[0] < _WHOLE and (steps is None or steps < _ENOUGH)
@@ -98,6 +101,11 @@ def _advice(steps: int | None, done: float | None, *, part: bool) -> str:
     if part and steps and done:
         return f"Train a whole epoch: about {round(steps / done):,} steps."
     return "Train twice as long, and stop where the eval loss stops falling."
+
+
+def _past_best(log: LogFacts) -> bool:
+    evals = log.eval_loss[np.isfinite(log.eval_loss)]
+    return len(evals) >= _LEAST_EVALS and bool(evals[-1] > _RISEN * evals.min())
 
 
 def _still_falling(log: LogFacts) -> float | None:

@@ -45,7 +45,7 @@ def grad_norm_explosion(log: LogFacts) -> Iterator[Finding]:
         return
     start, end = max(stretches, key=lambda s: (s[1] == len(norm), s[1] - s[0]))
     lasting = end - start >= _IN_A_ROW or end == len(norm)
-    base = float(trailing(norm, 50, 5)[0][start])
+    base = float(trailing(norm[max(start - 50, 0) : start + 1], 50, 5)[0][-1])
     peak = float(norm[blown].max())
     at = int(steps[start]) if np.isfinite(steps[start]) else None
     yield Finding(
