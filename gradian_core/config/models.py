@@ -146,8 +146,12 @@ class EvaluationSection(Section):
     """Greedy decoding. Sampling is seeded when this is off."""
     require_significant: bool = True
     """Refuse to call a change diagnosed when its interval includes zero."""
-    query_signal: Literal["auto", "contrastive", "target"] = "auto"
-    """How the query gradient is built."""
+    query_signal: Literal["auto", "contrastive", "target", "divergence"] = "auto"
+    """How the query gradient is built. ``auto`` is ``contrastive`` if training rows teach at
+    least half of the wrong answers, else ``target``."""
+    positive: Literal["base", "reference"] = "base"
+    """The correct answer: what the base model said, where that is fully right, or always the
+    completion in the eval file."""
     aggregation: Literal["mean", "max", "top3", "relu"] = "mean"
     """How the scores of the items become one that ranks a row: their mean (net effect), the
     largest harm to any item, the mean of the three largest, or the mean of the harm alone."""

@@ -32,12 +32,16 @@ def measure_answers(task: EvalTask) -> tuple[tuple[ItemOutcome, ...], list[str]]
         base = _answer(task, model, prompts, "base")
     tuned = _answer(task, task.loaded.model, prompts, "tuned")
     items = tuple(
-        outcome(
-            example,
-            task.judge.text(before.text, example),
-            task.judge.text(after.text, example),
-            before.text,
-            after.text,
+        replace(
+            outcome(
+                example,
+                task.judge.text(before.text, example),
+                task.judge.text(after.text, example),
+                before.text,
+                after.text,
+            ),
+            base_cut=not before.complete,
+            tuned_cut=not after.complete,
         )
         for example, before, after in zip(task.examples, base, tuned, strict=True)
     )

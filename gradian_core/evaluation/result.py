@@ -27,6 +27,8 @@ class ItemOutcome:
         Base preference margin in nats: how much more likely the base model finds the correct
         answer than what the tuned model says (total log-probabilities). None where it was not
         measured.
+    base_cut, tuned_cut
+        Whether the answer was cut off at the cap on new tokens, so that it has no end.
     """
 
     id: str
@@ -38,6 +40,8 @@ class ItemOutcome:
     base_score: float
     tuned_score: float
     margin: float | None = None
+    base_cut: bool = False
+    tuned_cut: bool = False
 
     @property
     def regressed(self) -> bool:

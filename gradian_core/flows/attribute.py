@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from gradian_core.attribution.agreement import agreement
 from gradian_core.attribution.clusters import ClusterSummary, summarise
 from gradian_core.attribution.embed import Embedder
-from gradian_core.attribution.query import refuse_signal
+from gradian_core.attribution.query import QueryPlan
+from gradian_core.attribution.signals import refuse_signal
+from gradian_core.attribution.uptake import Uptake
 from gradian_core.config.models import Config
 from gradian_core.data.encode import Encoded
 from gradian_core.data.tokens import Supervision
@@ -33,6 +35,7 @@ from gradian_core.report.assemble import Attribution, assemble
 from gradian_core.report.attribution import AgreementReport, EngineReport, QueryReport
 from gradian_core.report.join import overlaps
 from gradian_core.report.model import Provenance, Report
+from gradian_core.report.uptake import UptakeReport, uptake_findings
 
 __all__ = ["attribute"]
 
@@ -104,12 +107,7 @@ def attribute(
         examples=session.dataset,
         capability=measured,
         attribution=Attribution(
-            query=QueryReport(
-                signal=queries.plan.signal,
-                n_rows=len(queries.plan.combination),
-                aggregation=config.evaluation.aggregation,
-                why=queries.plan.why,
-            ),
+            query=_query_report(session, queries.plan, measured, planner.uptake),
             engine=EngineReport(name=main.name, settings=tools.engine_settings, agreement=agreed),
             scores=main.total,
             net=main.net,
@@ -119,6 +117,7 @@ def attribute(
         ),
         findings=[
             *_findings(session, measured, encoded, queries, [row.id for row in skipped]),
+            *_uptake_findings(session, measured, planner.uptake),
             *_engine_findings(tools, main, check, agreed),
             *_cluster_findings(clusters, measured),
             *audited,
@@ -132,8 +131,7 @@ def attribute(
             *(measured.notes if measured is not None else ()),
             *skip_notes(skipped, len(encoded.tokens)),
             *(note for index in points.training.values() for note in index.manifest.notes),
-            *queries.encoded.notes,
-            *queries.notes,
+            *planner.notes,
             *main.scores.notes,
             *notes,
             *session.registry.notes,
@@ -201,6 +199,35 @@ def _findings(
     )
 
 
+def _query_report(
+    session: Session,
+    plan: QueryPlan,
+    measured: CapabilityResult | None,
+    uptake: Uptake | None,
+) -> QueryReport:
+    evaluation = session.config.evaluation
+    ids = [example.id for example in session.dataset]
+    return QueryReport(
+        signal=plan.signal,
+        n_rows=len(plan.combination),
+        aggregation=evaluation.aggregation,
+        why=plan.why,
+        positive=evaluation.positive,
+        n_given=plan.n_given,
+        n_target=plan.n_target,
+        uptake=None
+        if measured is None or uptake is None
+        else UptakeReport.of(uptake, measured, ids),
+    )
+
+
+def _uptake_findings(
+    session: Session, measured: CapabilityResult | None, uptake: Uptake | None
+) -> Iterator[Finding]:
+    if measured is not None and uptake is not None:
+        yield from uptake_findings(uptake, measured, [example.id for example in session.dataset])
+
+
 def _engine_findings(
     tools: Tools, main: EngineRun, check: EngineRun | None, agreed: AgreementReport | None
 ) -> Iterator[Finding]:
@@ -242,6 +269,7 @@ def _provenance(points: Points, tools: Tools) -> Provenance:
         "clustering": config.clustering.model_dump(mode="json"),
         "query_indexes": [index.manifest.id for index in points.queries.values()],
         "more_indexes": [index.manifest.id for _, index in indexes[1:]],
+        "query_signal": points.planner.plan().plan.signal,
         "dataset": session.dataset.fingerprint,
         "eval_dataset": None if session.eval_dataset is None else session.eval_dataset.fingerprint,
         "plugins": tools.owners,

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from gradian_core.attribution.query import (
     FALLBACK_ROWS,
     QueryPlan,
+    measured_uptake,
     plan_queries,
     plan_without_target,
-    without,
 )
-from gradian_core.data.encode import Encoded, encode
-from gradian_core.errors import CannotRunError
+from gradian_core.attribution.uptake import Uptake
+from gradian_core.data.encode import Encoded
 from gradian_core.evaluation.result import CapabilityResult
 from gradian_core.flows.session import Session
 from gradian_core.protocols import QueryItem, QueryRows
 from gradian_core.specs import MetricSpec
 
 __all__ = ["PlannedQueries", "QueryPlanner"]
-
-_NO_LIMIT = 1 << 20
-"""Queries are not truncated: the evaluation has already refused what does not fit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -34,20 +32,24 @@ class PlannedQueries:
     ----------
     plan
         Which rows, and how they combine.
-    encoded
-        The plan's rows as tokens.
-    notes
-        What was left out, as sentences.
     """
 
     plan: QueryPlan
-    encoded: Encoded
-    notes: tuple[str, ...] = ()
+
+    @property
+    def encoded(self) -> Encoded:
+        """The plan's rows as tokens; what could not be done is in the plan's notes."""
+        return Encoded(tokens=self.plan.tokens, problems={}, notes=())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out or replaced, as sentences."""
+        return self.plan.notes
 
     @property
     def rows(self) -> QueryRows:
         """Tokens and weights."""
-        return QueryRows(tokens=self.encoded.tokens, weights=self.plan.combination)
+        return QueryRows(tokens=self.plan.tokens, weights=self.plan.combination)
 
 
 class QueryPlanner:
@@ -78,27 +80,36 @@ class QueryPlanner:
         self._training = training
         self._planned: dict[str, PlannedQueries] = {}
 
+    @cached_property
+    def uptake(self) -> Uptake | None:
+        """Whether training rows teach what the tuned model now says; None if there is nothing."""
+        if self._measured is None:
+            return None
+        positive = self._session.config.evaluation.positive
+        return measured_uptake(self._measured, self._spec, positive, self._session.dataset)
+
     def plan(self, signal: str | None = None) -> PlannedQueries:
         """Plan the queries under a signal; None for the configured one.
+
+        Every signal has the same queries.
 
         Raises
         ------
         UsageError
-            If the metric does not allow the signal.
+            If there is no such signal.
         CannotRunError
-            If no query has a supervised token, or some have one only under another signal.
+            If no query has a supervised token.
         """
         configured = self._session.config.evaluation.query_signal
         wanted = configured if signal is None or self._measured is None else signal
         if wanted not in self._planned:
             self._planned[wanted] = self._plan(wanted)
-        planned = self._planned[wanted]
-        if wanted != configured and planned.plan.items != self.plan().plan.items:
-            raise CannotRunError(
-                f"Not every query can have the signal {wanted}: an answer has no supervised token.",
-                hint="Look at the answers in the eval data.",
-            )
-        return planned
+        return self._planned[wanted]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out or replaced under any signal that was asked for, as sentences."""
+        return tuple(note for planned in self._planned.values() for note in planned.notes)
 
     def items(self) -> tuple[QueryItem, ...]:
         """Return the items behind the queries."""
@@ -110,7 +121,7 @@ class QueryPlanner:
                     prompt="\n".join(turn.content for turn in example.prompt),
                     reference=example.answer or example.full_text,
                 )
-                for example in plan.examples
+                for example in plan.stand_ins
             )
         outcomes = [(i, self._measured.items[i]) for i in plan.items]
         return tuple(
@@ -126,29 +137,22 @@ class QueryPlanner:
 
     def _plan(self, signal: str) -> PlannedQueries:
         measured, data = self._measured, self._session.eval_dataset
+        config = self._session.config
         if measured is None or data is None:
             usable = np.flatnonzero(self._training.tokens.supervised_counts)[:FALLBACK_ROWS]
-            plan = plan_without_target([self._session.dataset[i] for i in usable.tolist()])
-            limit = self._session.config.grads.max_seq_length
-        else:
-            plan = plan_queries(measured, data, self._spec, signal)
-            limit = _NO_LIMIT
-        encoded = self._encode(plan, limit)
-        unusable = np.flatnonzero(encoded.tokens.supervised_counts == 0)
-        if not unusable.size:
-            return PlannedQueries(plan=plan, encoded=encoded)
-        before = len(plan.combination)
-        plan = without(plan, unusable.tolist())
-        lost = before - len(plan.combination)
-        if not len(plan.combination):
-            raise CannotRunError(
-                "No query has a token that can be supervised, so there is nothing to attribute.",
-                hint="Look at the answers in the eval data.",
+            plan = plan_without_target(
+                [self._session.dataset[i] for i in usable.tolist()],
+                self._session.tokenizer,
+                config.grads.max_seq_length,
             )
-        note = f"{lost} of {before} queries were left out: an answer has no supervised token."
-        return PlannedQueries(plan=plan, encoded=self._encode(plan, limit), notes=(note,))
-
-    def _encode(self, plan: QueryPlan, limit: int) -> Encoded:
-        return encode(
-            plan.examples, self._session.tokenizer, max_seq_length=limit, supervise="last"
-        )
+        else:
+            plan = plan_queries(
+                measured,
+                data,
+                self._spec,
+                self._session.tokenizer,
+                signal=signal,
+                positive=config.evaluation.positive,
+                uptake=self.uptake,
+            )
+        return PlannedQueries(plan=plan)

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from gradian_core.attribution.agreement import Agreement
 from gradian_core.report.base import JsonObject, Number, Part, Text
+from gradian_core.report.uptake import UptakeReport
 
 __all__ = [
     "AgreementReport",
@@ -23,7 +24,8 @@ class QueryReport(Part):
     """What the training examples were scored against."""
 
     signal: Text
-    """``contrastive`` (right answer minus what the tuned model said) or ``target``."""
+    """``contrastive`` (right answer minus what the tuned model said), ``target`` (right answer
+    alone) or ``divergence`` (the first token at which these two part)."""
     n_rows: int
     """Number of rows that the query was built from."""
     aggregation: Text
@@ -31,6 +33,16 @@ class QueryReport(Part):
     max, top3 or relu."""
     why: Text
     """Why this signal, as a sentence."""
+    positive: Text = "reference"
+    """Which answer counts as right: ``base`` (the base model's own, where it is fully right) or
+    ``reference`` (the completion in the eval file)."""
+    n_given: int = 0
+    """Queries that ask for the completion in the eval file."""
+    n_target: int = 0
+    """Queries that keep ``target`` although the signal is another one."""
+    uptake: UptakeReport | None = None
+    """Whether training rows teach what the tuned model now says; null where no item got worse or
+    nothing was generated."""
 
 
 class AgreementReport(Part):

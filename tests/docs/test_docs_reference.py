@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from gradian_core import __version__, errors, hookspecs, protocols, specs
-from gradian_core.attribution import clusters
+from gradian_core.attribution import clusters, uptake
 from gradian_core.audit import reference as checks_page
 from gradian_core.cli import failures
 from gradian_core.cli.app import build_app
@@ -241,6 +241,8 @@ def test_thresholds(docs):
         f"at least {clusters.STANDS_OUT_ROWS} rows",
         f"at least {clusters.STANDS_OUT_RATIO:g} times the harm",
         f"Spearman below {high}, below {low}",
+        f"where uptake is {uptake.TAUGHT:g} or more",
+        f"less than {uptake.SHORT} characters",
         f"mean score is below {evaluation_findings.WEAK_SCORE} ",
         f"−{-evaluation_findings.WEAK_LOGLIK:g} nats a token",
         f"by less than {evaluation_findings.THIN_MARGIN:g} nat",

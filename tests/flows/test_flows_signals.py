@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gradian_core.data.encode import with_answer
+from gradian_core.data.encode import encode, with_answer
 from gradian_core.data.files import load_dataset
 from gradian_core.errors import UsageError
 from gradian_core.flows.attribute import attribute
@@ -34,24 +34,45 @@ def plan(tiny, make_config, warm):
     return make
 
 
-def test_a_contrast_is_right_minus_said_for_what_was_lost(tiny, plan):
-    measured, queries = plan()
+@pytest.fixture
+def rows(tiny, make_config, warm):
+    """Return the tokens and loss mask of answers to eval items, by position."""
+    session = Session(make_config(warm.cache), NoProgress())
+
+    def make(answers, data=tiny.eval):
+        data = load_dataset(data)
+        examples = [with_answer(data[i], text) for i, text in answers]
+        tokens = encode(examples, session.tokenizer, max_seq_length=999, supervise="last").tokens
+        return content(tokens)
+
+    return make
+
+
+def content(tokens):
+    return [tuple(part.tolist() for part in tokens.row(i)) for i in range(len(tokens))]
+
+
+def test_a_contrast_is_right_minus_said_for_what_was_lost(tiny, plan, rows):
+    measured, queries = plan(positive="reference")
+    assert queries.signal == "contrastive"
     lost = [i for i, item in enumerate(measured.items) if item.regressed]
     assert queries.items == tuple(lost)
-    eval_data = load_dataset(tiny.eval)
-    right = [with_answer(eval_data[i], tiny.eval_rows[i]["completion"]) for i in lost]
-    said = [with_answer(eval_data[i], measured.items[i].tuned_output) for i in lost]
-    assert queries.examples == tuple(right + said)
+    right = [(i, tiny.eval_rows[i]["completion"]) for i in lost]
+    said = [(i, measured.items[i].tuned_output) for i in lost]
+    assert content(queries.tokens) == rows(right + said)
+    assert queries.n_given == len(lost)
     q = len(lost)
     assert np.array_equal(queries.combination, np.hstack([np.eye(q), -np.eye(q)]))
 
 
-def test_a_target_is_right_alone(plan):
+def test_a_target_is_what_the_base_model_said_alone(plan, rows):
     measured, queries = plan(query_signal="target")
     assert queries.signal == "target"
-    assert [example.answer for example in queries.examples] == [
-        measured.items[i].reference for i in measured.flipped
-    ]
+    assert all(measured.items[i].base_score == 1.0 for i in measured.flipped)
+    assert content(queries.tokens) == rows(
+        [(i, measured.items[i].base_output) for i in measured.flipped]
+    )
+    assert queries.n_given == 0
     assert np.array_equal(queries.combination, np.eye(len(measured.flipped)))
 
 
@@ -91,15 +112,18 @@ def test_a_contrast_without_answers_is_refused_before_any_work(make_config, no_m
     assert "contains" in caught.value.hint
 
 
-def test_forbidden_markers_take_the_base_answer_for_right(plan, write, tmp_path, tiny, warm):
+def test_forbidden_markers_take_the_base_answer_for_right(plan, write, tmp_path, tiny, warm, rows):
     said = {item.tuned_output for item in warm.report.capability.items if item.regressed}
-    rows = [{**row, "completion": "|".join(sorted(said))} for row in tiny.eval_rows]
-    measured, queries = plan(write(tmp_path / "not.jsonl", rows), metric="not_contains")
+    data = write(
+        tmp_path / "not.jsonl",
+        [{**row, "completion": "|".join(sorted(said))} for row in tiny.eval_rows],
+    )
+    settings = {"metric": "not_contains", "positive": "reference", "query_signal": "contrastive"}
+    measured, queries = plan(data, **settings)
     assert measured.flipped
-    answers = [example.answer for example in queries.examples]
-    q = len(measured.flipped)
-    assert answers[:q] == [measured.items[i].base_output for i in measured.flipped]
-    assert answers[q:] == [measured.items[i].tuned_output for i in measured.flipped]
+    right = [(i, measured.items[i].base_output) for i in measured.flipped]
+    wrong = [(i, measured.items[i].tuned_output) for i in measured.flipped]
+    assert content(queries.tokens) == rows(right + wrong, data)
 
 
 def test_where_nothing_was_lost_all_items_are_asked_about(plan, tiny, write, tmp_path):
@@ -107,3 +131,49 @@ def test_where_nothing_was_lost_all_items_are_asked_about(plan, tiny, write, tmp
     measured, queries = plan(write(tmp_path / "e.jsonl", rows))
     assert measured.flipped == ()
     assert queries.items == (0, 1)
+
+
+def test_every_signal_has_the_same_queries(plan):
+    found = {s: plan(query_signal=s)[1] for s in ("target", "contrastive", "divergence")}
+    assert len({queries.items for queries in found.values()}) == 1
+    assert len({len(queries.combination) for queries in found.values()}) == 1
+    parts = found["divergence"]
+    assert parts.tokens.supervised_counts.tolist() == [1] * len(parts.tokens)
+    assert parts.n_target == 0
+    q = len(parts.items)
+    for query in range(q):
+        right, said = (parts.tokens.row(query + at)[0] for at in (0, q))
+        assert right[:-1].tolist() == said[:-1].tolist()
+        assert right[-1] != said[-1]
+
+
+def test_divergence_without_answers_is_a_target_with_a_note(warm, make_config):
+    config = make_config(warm.cache, evaluation={"metric": "loglik", "query_signal": "divergence"})
+    report = attribute(config)
+    assert report.query.signal == "target"
+    assert any("target and not divergence" in note for note in report.notes)
+    assert report.query.uptake is None
+
+
+def test_uptake_decides_and_is_reported(warm):
+    uptake = warm.report.query.uptake
+    assert uptake.n_items == warm.report.capability.n_flipped
+    assert uptake.share >= 0.5
+    assert f"uptake {uptake.share:.2f}" in warm.report.query.why
+    (finding,) = [f for f in warm.report.findings if f.id == "attribution.learned_from_rows"]
+    assert {int(name.rpartition("-")[2]) for name in finding.example_ids} <= set(range(24))
+    assert warm.report.provenance.result["query_signal"] == "contrastive"
+    assert warm.report.provenance.result["evaluation"]["positive"] == "base"
+
+
+def test_what_no_row_teaches_was_displaced(warm, make_config, tiny, write, tmp_path):
+    rows = [
+        {**row, "completion": "Nothing."} if row["completion"] == "Belgrade" else row
+        for row in tiny.rows
+    ]
+    report = attribute(make_config(warm.cache, dataset=str(write(tmp_path / "t.jsonl", rows))))
+    assert report.query.signal == "target"
+    assert "not taught" in report.query.why
+    assert report.query.uptake.share < 0.5
+    assert "attribution.displaced_not_learned" in ids(report)
+    assert "attribution.learned_from_rows" not in ids(report)

@@ -190,3 +190,13 @@ def test_workdirs_are_addressed_by_content(points):
 def test_scales_that_are_none(points, scale):
     with pytest.raises(UsageError, match="adapter scale"):
         points.task("graddot", "x").gradients(adapter_scale=scale)
+
+
+@pytest.mark.usefixtures("no_model")
+def test_queries_are_the_same_under_every_signal(points):
+    task = points.task("graddot", "x")
+    rows = {s: task.query_rows(s) for s in ("target", "contrastive", "divergence")}
+    assert {len(found.weights) for found in rows.values()} == {task.q}
+    assert set(rows["divergence"].tokens.supervised_counts.tolist()) == {1}
+    with pytest.raises(UsageError, match="no query signal 'targt'"):
+        task.query_rows("targt")

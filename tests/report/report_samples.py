@@ -13,6 +13,7 @@ from gradian_core.protocols import ClusterAssignment
 from gradian_core.report.assemble import Attribution, assemble
 from gradian_core.report.attribution import AgreementReport, EngineReport, QueryReport
 from gradian_core.report.model import NotDone, Provenance
+from gradian_core.report.uptake import PhraseReport, UptakeReport
 
 HOSTILE = (
     "[bold red]markup[/red] [/] [link=file:///etc/passwd]x[/link]",
@@ -27,6 +28,28 @@ HOSTILE = (
     "",
     " \t ",
     "</script><img src=x onerror=alert(1)> {{7*7}} ${7*7} {% raw %}",
+)
+
+
+def phrase(text, n_items, n_rows):
+    return PhraseReport(
+        text=text,
+        eval_ids=tuple(f"{i:012x}-{i}" for i in range(n_items)),
+        n_items=n_items,
+        n_rows=n_rows,
+        example_ids=tuple(f"{i:012x}-{i}" for i in range(n_rows)),
+        plain=False,
+        whole=False,
+    )
+
+
+UPTAKE = UptakeReport(
+    share=0.75,
+    n_items=8,
+    n_taught=6,
+    n_rows=4,
+    taught_from=0.5,
+    phrases=(phrase("berlin", 5, 4), phrase("lisbon", 2, 0), phrase(HOSTILE[0], 1, 1)),
 )
 
 
@@ -97,6 +120,8 @@ def attribution(examples, scores, *, labels=None, names=None, spearman=0.86, ski
             n_rows=8,
             aggregation="mean",
             why="The metric judges generated answers, so what the model said can be subtracted.",
+            positive="base",
+            uptake=UPTAKE,
         ),
         engine=EngineReport(
             name="datainf", settings={"lambda_scale": 0.1, "b": [1, 2]}, agreement=agreement

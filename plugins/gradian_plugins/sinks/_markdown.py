@@ -12,6 +12,7 @@ from gradian_core.report.attribution import ExampleReport
 from gradian_core.report.capability import CapabilityReport
 from gradian_core.report.format import count, interval, level, number, percent, signed
 from gradian_core.report.model import FindingReport, Report
+from gradian_core.report.uptake import UptakeReport
 from gradian_core.text import excerpt, md_cell, md_code
 
 __all__ = ["markdown"]
@@ -39,6 +40,8 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _paragraph(_prose(report.headline, _HEADLINE))
     if report.capability is not None:
         yield from _capability(report.capability)
+    if report.query is not None and report.query.uptake is not None:
+        yield from _uptake(report.query.uptake)
     yield from _clusters(report)
     top = report.top_examples
     yield from _examples("Most harmful examples", top.most_harmful)
@@ -105,6 +108,26 @@ def _capability(capability: CapabilityReport) -> Iterator[str]:
         ],
     )
     yield from _rest(len(worse) - _ITEMS, "item")
+
+
+def _uptake(uptake: UptakeReport) -> Iterator[str]:
+    yield from _heading("What is said instead", 3)
+    yield from _paragraph(uptake.sentence)
+    taught = [phrase for phrase in uptake.phrases if phrase.n_rows]
+    if not taught:
+        return
+    yield from _table(
+        ("said instead", "items", "rows that teach it", "such as"),
+        [
+            (
+                _code(phrase.text),
+                f"{phrase.n_items:,}",
+                f"{phrase.n_rows:,}",
+                ", ".join(md_code(name) for name in phrase.example_ids[:_IDS]),
+            )
+            for phrase in taught[:_ITEMS]
+        ],
+    )
 
 
 def _clusters(report: Report) -> Iterator[str]:
@@ -222,9 +245,11 @@ def _provenance(report: Report) -> Iterator[str]:
     yield from _heading("Provenance")
     yield from _paragraph("Equal values here give equal numbers above.")
     facts: dict[str, JsonValue] = {"report": {"schema_version": report.schema_version}}
-    for name, part in (("query", report.query), ("engine", report.engine)):
-        if part is not None:
-            facts[name] = part.model_dump(mode="json")
+    if report.query is not None:
+        # what is said instead has a table of its own
+        facts["query"] = report.query.model_dump(mode="json", exclude={"uptake": {"phrases"}})
+    if report.engine is not None:
+        facts["engine"] = report.engine.model_dump(mode="json")
     if report.clustering is not None:
         facts["clustering"] = {"method": report.clustering.method}
     facts["index"] = report.provenance.index
