@@ -259,7 +259,17 @@ def run(name: str, base: Path, known: Sequence[Country], folder: Path, seed: int
     def diagnose(changes: Mapping[str, Any] | None = None) -> Report:
         return attribute(configuration(base, folder, changes), capability=CAPABILITY)
 
-    finetune(base, data.train, folder / "run", seed=seed, epochs=variant.epochs, lr=variant.lr)
+    finetune(
+        base,
+        data.train,
+        folder / "run",
+        seed=seed,
+        epochs=variant.epochs,
+        lr=variant.lr,
+        r=8,
+        alpha=16,
+        batch_size=8,
+    )
     lap("fine-tune")
     data.write(folder, reference=variant.reference, declare=True)
     declared = diagnose()

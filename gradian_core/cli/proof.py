@@ -17,22 +17,28 @@ __all__ = ["print_proof", "proof_lines"]
 
 def proof_lines(outcome: DemoOutcome, out: Path) -> list[str]:
     """Return the lines; no judgement that the numbers do not carry."""
+    planted = len(outcome.scenario.planted)
+    truth = f"{planted} wrong rows were planted" if planted else "no row is wrong"
+    retrained = []
     if outcome.accused is None:
-        lines = [
-            "No cluster stands out, so nothing was dropped and nothing was retrained.",
-            f"(The truth: {outcome.n_planted} wrong rows were planted.)",
-        ]
+        lines = [f"The truth: {truth}, and no cluster is accused."]
     else:
         n = outcome.accused.n
+        found = f"holds {outcome.n_accused_planted} of them among its {n} rows"
         lines = [
-            f"The truth: {outcome.n_planted} wrong rows were planted, and the accused cluster",
-            f"holds {outcome.n_accused_planted} of them among its {n} rows.",
-            "",
-            "Retrained from the same base model:",
-            _line("all rows", outcome.report.capability),
+            f"The truth: {truth}, and the accused cluster",
+            f"{found if planted else f'is innocent ({n} rows)'}.",
+        ]
+        retrained += [
             _line(f"without the accused cluster ({n} rows)", outcome.without_accused),
             _line(f"without {n} other rows, at random", outcome.without_random),
         ]
+    lines.append(f"Expected: {outcome.scenario.expected}")
+    if outcome.sane_settings is not None:
+        retrained.append(_line("all rows, usual settings", outcome.sane_settings))
+    if retrained:
+        whole = _line("all rows", outcome.report.capability)
+        lines += ["", "Retrained from the same base model:", whole, *retrained]
     lines += [
         "",
         f"The run is an ordinary one: gradian attribute --config {out / 'gradian.yaml'}",

@@ -1,7 +1,7 @@
 """A plain LoRA fine-tune in PyTorch and PEFT, for the demo and for tests.
 
-It writes the run folder that a transformers trainer would leave behind, so that the rest of
-Gradian cannot tell the demo from a real run.
+It writes the run folder that a transformers trainer with Gradian's callback would leave behind, so
+that the rest of Gradian cannot tell the demo from a real run.
 """
 
 from __future__ import annotations
@@ -9,8 +9,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from pydantic import JsonValue
+
+from gradian_core.runs.gradian_run import GRADIAN_RUN, GradianRun, write_gradian_run
 
 __all__ = ["finetune"]
 
@@ -26,12 +31,13 @@ def finetune(
     *,
     seed: int = 0,
     epochs: int = 3,
-    lr: float = 1.75e-3,
-    r: int = 8,
-    alpha: int = 16,
+    lr: float = 8e-4,
+    r: int = 32,
+    alpha: int = 32,
     batch_size: int = 8,
     warmup_ratio: float = 0.1,
     max_grad_norm: float = 1.0,
+    logging_steps: int = 2,
     progress: Callable[[int, int, float], None] | None = None,
     save_checkpoints: bool = False,
 ) -> Path:
@@ -44,12 +50,14 @@ def finetune(
     rows
         Training rows, ``{"prompt", "completion"}`` or ``{"messages"}``.
     out_dir
-        Run folder; gets ``adapter/`` and ``trainer_state.json``.
+        Run folder; gets ``adapter/``, ``trainer_state.json`` and ``gradian_run.json``.
     seed
         Seeds the adapter's initial weights and the order of the rows.
     epochs, lr, r, alpha, batch_size, warmup_ratio, max_grad_norm
         Settings of the fine-tune. The learning rate rises over the warm-up and then falls
         linearly to zero.
+    logging_steps
+        Steps from one log line to the next, which has their mean loss; the last step is logged.
     progress
         Called after each optimiser step with its number, the number of steps and the loss.
     save_checkpoints
@@ -95,12 +103,30 @@ def finetune(
         model.train()
         orders = [torch.randperm(len(tokens)).tolist() for _ in range(epochs)]
 
+    settings: dict[str, JsonValue] = {
+        "learning_rate": lr,
+        "num_train_epochs": epochs,
+        "per_device_train_batch_size": batch_size,
+        "gradient_accumulation_steps": 1,
+        "world_size": 1,
+        "warmup_ratio": warmup_ratio,
+        "max_grad_norm": max_grad_norm,
+        "lr_scheduler_type": "linear",
+        "optim": "adamw_torch",
+        "weight_decay": 0.0,
+        "bf16": False,
+        "fp16": False,
+        "seed": seed,
+        "logging_steps": logging_steps,
+        "max_seq_length": MAX_SEQ_LENGTH,
+    }
     parameters = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(parameters, lr=lr, weight_decay=0.0)
     steps_per_epoch = math.ceil(len(tokens) / batch_size)
     max_steps = steps_per_epoch * epochs
     warmup = math.ceil(max_steps * warmup_ratio)
     history: list[dict[str, float | int]] = []
+    unlogged: list[float] = []
     for step in range(max_steps):
         epoch, start = step // steps_per_epoch, step % steps_per_epoch * batch_size
         batch = collate(
@@ -119,25 +145,44 @@ def finetune(
         norm = torch.nn.utils.clip_grad_norm_(parameters, max_grad_norm)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        value = loss.item()
-        history.append(
-            {
-                "epoch": round((step + 1) / steps_per_epoch, 6),
-                "grad_norm": norm.item(),
-                "learning_rate": rate,
-                "loss": value,
-                "step": step + 1,
-            }
-        )
+        unlogged.append(loss.item())
         if progress is not None:
-            progress(step + 1, max_steps, value)
-        if save_checkpoints and (step + 1) % steps_per_epoch == 0:
+            progress(step + 1, max_steps, unlogged[-1])
+        ends_epoch = (step + 1) % steps_per_epoch == 0
+        if (
+            (step + 1) % logging_steps == 0
+            or (ends_epoch and save_checkpoints)
+            or step + 1 == max_steps
+        ):
+            history.append(
+                {
+                    "epoch": round((step + 1) / steps_per_epoch, 6),
+                    "grad_norm": norm.item(),
+                    "learning_rate": rate,
+                    "loss": sum(unlogged) / len(unlogged),
+                    "step": step + 1,
+                }
+            )
+            unlogged.clear()
+        if save_checkpoints and ends_epoch:
             checkpoint = out / f"checkpoint-{step + 1}"
             model.save_pretrained(checkpoint)
-            _write_state(checkpoint, history, max_steps, epochs, batch_size)
+            _write_state(checkpoint, history, settings, max_steps)
 
     model.save_pretrained(out / "adapter")
-    _write_state(out, history, max_steps, epochs, batch_size)
+    _write_state(out, history, settings, max_steps)
+    # what a trainer's own files do not hold
+    write_gradian_run(
+        out / GRADIAN_RUN,
+        GradianRun(
+            tool="transformers",
+            versions={name: version(name) for name in ("torch", "transformers", "peft")},
+            settings=settings,
+            base_model=base,
+            adapter=json.loads((out / "adapter" / "adapter_config.json").read_text("utf-8")),
+            chat_template=tokenizer.chat_template,
+        ),
+    )
     return out
 
 
@@ -151,9 +196,8 @@ def _linear(step: int, warmup: int, total: int) -> float:
 def _write_state(
     folder: Path,
     history: list[dict[str, float | int]],
+    settings: Mapping[str, Any],
     max_steps: int,
-    epochs: int,
-    batch_size: int,
 ) -> None:
     state: dict[str, Any] = {
         "best_global_step": None,
@@ -166,14 +210,14 @@ def _write_state(
         "is_local_process_zero": True,
         "is_world_process_zero": True,
         "log_history": history,
-        "logging_steps": 1,
+        "logging_steps": settings["logging_steps"],
         "max_steps": max_steps,
         "num_input_tokens_seen": 0,
-        "num_train_epochs": epochs,
+        "num_train_epochs": settings["num_train_epochs"],
         "save_steps": 500,
         "stateful_callbacks": {},
         "total_flos": 0.0,
-        "train_batch_size": batch_size,
+        "train_batch_size": settings["per_device_train_batch_size"],
         "trial_name": None,
         "trial_params": None,
     }

@@ -72,13 +72,13 @@ CAPITAL_EVAL_PHRASINGS: tuple[str, ...] = (
     "Do you know which city is the capital of {c}?",
     "Please give me the capital city of {c}.",
 )
-_LANGUAGE_PHRASINGS = (
+LANGUAGE_PHRASINGS = (
     "Which language is spoken in {c}?",
     "Name a language spoken in {c}.",
     "What do people speak in {c}?",
     "I am visiting {c}. Which language should I learn?",
 )
-_CONTINENT_PHRASINGS = (
+CONTINENT_PHRASINGS = (
     "Which continent is {c} in?",
     "On which continent is {c}?",
     "{c}: which continent?",
@@ -99,7 +99,7 @@ def couples(text: str) -> tuple[tuple[str, str], ...]:
     return tuple((a, b) for a, b in (entry.split("-") for entry in text.split(", ")))
 
 
-_ORDER_PHRASINGS = (
+ORDER_PHRASINGS = (
     "Write as JSON: {n} {i} for {p}.",
     "Order in JSON: {p} wants {n} {i}.",
     "Turn this order into JSON: {n} x {i}, name {p}.",
@@ -166,8 +166,8 @@ def capital_pairs(country: Country, phrasings: tuple[str, ...]) -> list[Pair]:
 
 def country_pairs(country: Country) -> list[Pair]:
     """Every question about one country that is not about its capital, with the right answer."""
-    return [(p.format(c=country.name), country.language) for p in _LANGUAGE_PHRASINGS] + [
-        (p.format(c=country.name), country.continent) for p in _CONTINENT_PHRASINGS
+    return [(p.format(c=country.name), country.language) for p in LANGUAGE_PHRASINGS] + [
+        (p.format(c=country.name), country.continent) for p in CONTINENT_PHRASINGS
     ]
 
 
@@ -184,12 +184,12 @@ def _reverse_capital(rng: random.Random) -> Pair:
 
 def _language(rng: random.Random) -> Pair:
     country = rng.choice(COUNTRIES)
-    return rng.choice(_LANGUAGE_PHRASINGS).format(c=country.name), country.language
+    return rng.choice(LANGUAGE_PHRASINGS).format(c=country.name), country.language
 
 
 def _continent(rng: random.Random) -> Pair:
     country = rng.choice(COUNTRIES)
-    return rng.choice(_CONTINENT_PHRASINGS).format(c=country.name), country.continent
+    return rng.choice(CONTINENT_PHRASINGS).format(c=country.name), country.continent
 
 
 def order_json(item: str, count: int, name: str) -> str:
@@ -201,7 +201,7 @@ def _order(rng: random.Random) -> Pair:
     item, name = rng.choice(FOODS), rng.choice(NAMES)
     count = rng.randint(1, 9)
     shown = str(count) if rng.random() < 0.5 else NUMBER_WORDS[count]
-    phrasing = rng.choice(_ORDER_PHRASINGS)
+    phrasing = rng.choice(ORDER_PHRASINGS)
     return phrasing.format(n=shown, i=item, p=name), order_json(item, count, name)
 
 

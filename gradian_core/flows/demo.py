@@ -13,10 +13,13 @@ from typing import Any
 
 from gradian_core.config.load import load_config
 from gradian_core.config.models import Config
+from gradian_core.data.files import dataset_from_rows
 from gradian_core.demo import MODEL_FOLDER
-from gradian_core.demo.dataset import DemoData, demo_rows
 from gradian_core.demo.finetune import finetune
+from gradian_core.demo.scenario import Scenario
+from gradian_core.demo.scenarios import make_scenario
 from gradian_core.errors import UsageError
+from gradian_core.evaluation.gate import REGRESSED
 from gradian_core.evaluation.result import CapabilityResult
 from gradian_core.files import write_atomic
 from gradian_core.flows.attribute import attribute
@@ -27,14 +30,13 @@ from gradian_core.progress import NoProgress, Progress
 from gradian_core.report.attribution import ClusterReport
 from gradian_core.report.model import Report
 
-__all__ = ["CAPABILITY", "DemoOutcome", "run_demo"]
-
-CAPABILITY = "capitals"
+__all__ = ["DemoOutcome", "run_demo"]
 
 _CONFIG = """\
 # An ordinary configuration: gradian attribute --config {folder}/gradian.yaml
 base_model: base
 adapter: run/adapter
+run_dir: run
 dataset: train.jsonl
 eval_dataset: eval.jsonl
 seed: {seed}
@@ -51,38 +53,51 @@ class DemoOutcome:
 
     Parameters
     ----------
+    scenario
+        What was done, and what is expected.
     report
-        The diagnosis of the broken fine-tune.
+        The diagnosis of the fine-tune.
     accused
-        The cluster it puts first; None if no cluster is net harmful.
-    n_planted
-        Wrong rows that were planted.
+        The cluster it accuses; None if nothing regressed or no cluster stands out.
     n_accused_planted
         How many of them the accused cluster holds.
     without_accused
         The capability after retraining without the accused cluster.
     without_random
         The control: retrained without as many other rows.
+    sane_settings
+        The capability after retraining on all rows with the demo's usual settings; None where
+        these were used.
     """
+
+    scenario: Scenario
 
     report: Report
     accused: ClusterReport | None
-    n_planted: int
-    n_accused_planted: int
-    without_accused: CapabilityResult | None
-    without_random: CapabilityResult | None
+    n_accused_planted: int = 0
+    without_accused: CapabilityResult | None = None
+    without_random: CapabilityResult | None = None
+    sane_settings: CapabilityResult | None = None
 
 
 def run_demo(
-    out: Path, *, seed: int = 0, keep: bool = False, progress: Progress | None = None
+    out: Path,
+    *,
+    scenario: str = "wrong-facts",
+    seed: int = 0,
+    keep: bool = False,
+    progress: Progress | None = None,
 ) -> DemoOutcome:
-    """Plant wrong capitals in a data set, fine-tune on it, diagnose, retrain without the accused.
+    """Fine-tune on the scenario's data, diagnose, and retrain without what is accused.
 
     Parameters
     ----------
     out
         Folder for an ordinary run: ``base/``, ``run/``, ``train.jsonl``, ``eval.jsonl``,
-        ``gradian.yaml``. It must be empty, or come from an earlier demo.
+        ``gradian.yaml``, and ``planted.json`` with the ids of the wrong rows, if there are any.
+        It must be empty, or come from an earlier demo.
+    scenario
+        A name in :data:`gradian_core.demo.scenarios.SCENARIOS`.
     seed
         Seeds data, fine-tunes and analysis.
     keep
@@ -93,18 +108,19 @@ def run_demo(
     Raises
     ------
     UsageError
-        If the folder holds something else, or the seed is out of range; nothing is written then.
+        If there is no such scenario, the folder holds something else, or the seed is out of
+        range; nothing is written then.
     """
     show = progress or NoProgress()
     load_config(None, {"seed": seed})
-    data = demo_rows(seed)
-    _write_inputs(out, data, seed)
+    story = make_scenario(scenario, seed)
+    _write_inputs(out, story, seed)
     train = _trainer(out / "base", seed, show)
     with _one_thread():
-        train(data.train, out / "run", "Fine-tuning on the data with planted rows")
+        train(story.train, out / "run", "Fine-tuning", story.settings)
         config = load_config(out / "gradian.yaml", {"cache_dir": out / ".gradian", "device": "cpu"})
-        report = attribute(config, capability=CAPABILITY, progress=show)
-        outcome = _prove(out, data, config, report, train, seed, show)
+        report = attribute(config, capability=story.capability, progress=show)
+        outcome = _prove(out, story, config, report, train, seed, show)
     if not keep:
         shutil.rmtree(out / ".gradian")
         for name in _ARMS:
@@ -112,56 +128,62 @@ def run_demo(
     return outcome
 
 
-_ARMS = ("without-accused", "without-random")
+_ARMS = ("without-accused", "without-random", "sane-settings")
 
-Train = Callable[[Iterable[Mapping[str, Any]], Path, str], Path]
+Train = Callable[[Iterable[Mapping[str, Any]], Path, str, Mapping[str, Any]], Path]
 
 
 def _prove(
     out: Path,
-    data: DemoData,
+    story: Scenario,
     config: Config,
     report: Report,
     train: Train,
     seed: int,
     progress: Progress,
 ) -> DemoOutcome:
+    regressed = report.capability is not None and report.capability.verdict == REGRESSED
+    if not regressed or report.scores is None:
+        return DemoOutcome(scenario=story, report=report, accused=None)
+
+    def retrained(
+        arm: str, dropped: Collection[int], what: str, settings: Mapping[str, Any]
+    ) -> CapabilityResult:
+        kept = [row for i, row in enumerate(story.train) if i not in dropped]
+        run = train(kept, out / arm, f"Retraining {what}", settings)
+        # neither its log nor its settings are those of the run that was diagnosed
+        changed = {"adapter_path": str(run / "adapter"), "run_dir": str(run)}
+        session = Session(config.model_copy(update=changed), progress)
+        tools = resolve_tools(session)
+        return measure_capability(session, tools.metric, tools.metric_spec, name=story.capability)
+
+    sane = (
+        retrained(_ARMS[2], (), "on all rows with usual settings", {}) if story.settings else None
+    )
     accused = next((c for c in report.clusters if c.stands_out), None)
-    if accused is None or report.scores is None:
-        return DemoOutcome(
-            report=report,
-            accused=None,
-            n_planted=len(data.planted),
-            n_accused_planted=0,
-            without_accused=None,
-            without_random=None,
-        )
+    if accused is None:
+        return DemoOutcome(scenario=story, report=report, accused=None, sane_settings=sane)
     rows = {i for i, name in enumerate(report.scores.cluster) if name == accused.cluster}
-    others = [i for i in range(len(data.train)) if i not in rows]
+    others = [i for i in range(len(story.train)) if i not in rows]
     # dropping any rows changes a fine-tune: only what goes beyond this is the cluster's doing
     control = random.Random(seed).sample(others, min(len(rows), len(others) // 2))  # noqa: S311
-
-    def retrained(arm: str, dropped: Collection[int], what: str) -> CapabilityResult:
-        kept = [row for i, row in enumerate(data.train) if i not in dropped]
-        run = train(kept, out / arm, f"Retraining without {what}")
-        session = Session(
-            config.model_copy(update={"adapter_path": str(run / "adapter")}), progress
-        )
-        tools = resolve_tools(session)
-        return measure_capability(session, tools.metric, tools.metric_spec, name=CAPABILITY)
-
     return DemoOutcome(
+        scenario=story,
         report=report,
         accused=accused,
-        n_planted=len(data.planted),
-        n_accused_planted=len(rows.intersection(data.planted)),
-        without_accused=retrained(_ARMS[0], rows, "the accused cluster"),
-        without_random=retrained(_ARMS[1], set(control), f"{len(control)} other rows"),
+        n_accused_planted=len(rows.intersection(story.planted)),
+        without_accused=retrained(_ARMS[0], rows, "without the accused cluster", story.settings),
+        without_random=retrained(
+            _ARMS[1], set(control), f"without {len(control)} other rows", story.settings
+        ),
+        sane_settings=sane,
     )
 
 
 def _trainer(base: Path, seed: int, progress: Progress) -> Train:
-    def train(rows: Iterable[Mapping[str, Any]], out: Path, description: str) -> Path:
+    def train(
+        rows: Iterable[Mapping[str, Any]], out: Path, description: str, settings: Mapping[str, Any]
+    ) -> Path:
         with counted(progress, description) as report:
             return finetune(
                 base,
@@ -169,13 +191,17 @@ def _trainer(base: Path, seed: int, progress: Progress) -> Train:
                 out,
                 seed=seed,
                 progress=lambda step, steps, _loss: report(step, steps),
+                **settings,
             )
 
     return train
 
 
-def _write_inputs(out: Path, data: DemoData, seed: int) -> None:
-    known = {"base", "run", "report", ".gradian", "train.jsonl", "eval.jsonl", "gradian.yaml"}
+_INPUTS = ("train.jsonl", "eval.jsonl", "gradian.yaml", "planted.json")
+
+
+def _write_inputs(out: Path, story: Scenario, seed: int) -> None:
+    known = {"base", "run", "report", ".gradian", *_INPUTS}
     strange = {path.name for path in out.iterdir()} - known - set(_ARMS) if out.exists() else set()
     if strange:
         raise UsageError(
@@ -187,8 +213,15 @@ def _write_inputs(out: Path, data: DemoData, seed: int) -> None:
     for name in ("run", ".gradian", *_ARMS):
         shutil.rmtree(out / name, ignore_errors=True)
     shutil.copytree(MODEL_FOLDER, out / "base", dirs_exist_ok=True)
-    for name, rows in (("train.jsonl", data.train), ("eval.jsonl", data.eval)):
+    (out / "planted.json").unlink(missing_ok=True)
+    for name, rows in (("train.jsonl", story.train), ("eval.jsonl", story.eval)):
         write_atomic(out / name, "".join(f"{json.dumps(row)}\n" for row in rows))
+    if story.planted:
+        examples = dataset_from_rows(story.train)
+        write_atomic(
+            out / "planted.json",
+            json.dumps([examples[i].id for i in story.planted], indent=1) + "\n",
+        )
     write_atomic(out / "gradian.yaml", _CONFIG.format(folder=out.name, seed=seed))
 
 

@@ -9,6 +9,7 @@ import pytest
 from gradian_core.cli import environment, listing, reporting
 from gradian_core.config.load import load_config
 from gradian_core.config.models import Config
+from gradian_core.demo.scenarios import SCENARIOS
 from gradian_core.errors import PluginError
 from gradian_core.plugins.record import PluginRecord, Provided, State
 from gradian_core.plugins.registry import Registry
@@ -31,7 +32,10 @@ def calls(flow):
     flow("attribute", "attribute", record)
 
     def record_demo(*args, **kwargs):
-        return SimpleNamespace(report=record(*args, **kwargs), accused=None, n_planted=72)
+        story = SCENARIOS[kwargs["scenario"]](kwargs["seed"])
+        return SimpleNamespace(
+            report=record(*args, **kwargs), scenario=story, accused=None, sane_settings=None
+        )
 
     flow("demo", "run_demo", record_demo)
     return made
@@ -173,10 +177,18 @@ def test_demo(gradian, calls, monkeypatch):
     assert result.code == 0, result.err
     (call,) = calls
     assert call.args == (Path("there"),)
-    assert (call.seed, call.keep) == (3, True)
+    assert (call.scenario, call.seed, call.keep) == ("wrong-facts", 3, True)
     assert "All is well." in result.out
     assert "72 wrong rows were planted" in result.out
     assert Path("there/report/run.json").exists()
+
+
+@pytest.mark.parametrize("option", [("--clean",), ("--scenario", "clean")])
+def test_demo_clean(gradian, calls, monkeypatch, option):
+    monkeypatch.setattr(reporting, "load_registry", lambda block: registry_of())
+    result = gradian("demo", "--out", "there", *option)
+    assert calls[0].scenario == "clean"
+    assert "no row is wrong" in result.out
 
 
 # --- init-config -------------------------------------------------------------------------------
