@@ -51,3 +51,8 @@ def gradian_run_readers() -> Iterable[RunReaderSpec]:
         summary="gradian_run.json, recorded by Gradian's callback",
         factory="gradian_plugins.runs.gradian:GradianRunReader",
     )
+    yield RunReaderSpec(
+        name="script",
+        summary="training script in Python: constants in its calls, never executed",
+        factory="gradian_plugins.runs.script:ScriptRunReader",
+    )
