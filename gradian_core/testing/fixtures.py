@@ -90,7 +90,7 @@ def tiny_run(folder: Path, *, n: int = 24) -> TinyRun:
     folder.mkdir(parents=True, exist_ok=True)
     return TinyRun(
         base=Path(MODEL_FOLDER),
-        run=finetune(MODEL_FOLDER, rows, folder / "run", epochs=2, lr=3e-3, r=4, batch_size=4),
+        run=finetune(MODEL_FOLDER, rows, folder / "run", epochs=6, lr=3e-3, r=4, batch_size=4),
         dataset=_written(folder / "train.jsonl", rows),
         eval_dataset=_written(folder / "eval.jsonl", items),
     )
