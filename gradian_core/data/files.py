@@ -334,6 +334,8 @@ def _check_kind(path: Path) -> None:
 
 
 def _missing(path: Path) -> InputError:
+    if path.is_symlink():
+        return InputError(f"{path} is a link that leads nowhere.")
     if not path.suffix and _HUB_ID.fullmatch(str(path)):
         return InputError(
             f"There is no file or folder {path}, and ids of the Hugging Face hub are not resolved.",

@@ -112,3 +112,10 @@ def test_rows_around_the_limit_stay_whole(tmp_path, monkeypatch, size):
         found = load_dataset(path, lenient=True)
         assert found.rejected.count == (len(row) > 64)
         assert len(found) == 1 + bool(end) + (len(row) <= 64)
+
+
+@pytest.mark.parametrize("target", ["nowhere.jsonl", "link.jsonl"], ids=["dangling", "loop"])
+def test_a_link_that_leads_nowhere(tmp_path, target):
+    (tmp_path / "link.jsonl").symlink_to(target)
+    with pytest.raises(InputError, match="a link that leads nowhere"):
+        load_dataset(tmp_path / "link.jsonl")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gradian_core.errors import InputError
+
 CONFIG = """\
 _wandb:
     desc: null
@@ -126,3 +128,12 @@ def test_a_history_that_is_not_read(put, read):
     inside = "wandb/run-20240418_151758-abc123/"
     run = read(put({inside + "files/config.yaml": CONFIG, inside + "run-abc123.wandb": b"x"}))
     assert any("binary file" in note for note in run.notes)
+
+
+@pytest.mark.parametrize("place", ["", "run-1/", "wandb/offline-run-1/"])
+@pytest.mark.parametrize("whole", [True, False], ids=["folder", "file"])
+def test_a_binary_history_alone_is_named_and_not_read(put, read, place, whole):
+    folder = put({f"{place}run-abc.wandb": b":W&B\x00\x01"})
+    path = folder if whole else folder / f"{place}run-abc.wandb"
+    with pytest.raises(InputError, match=r"run-abc\.wandb is wandb's binary history"):
+        read(path)

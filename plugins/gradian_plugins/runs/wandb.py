@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gradian_core.errors import InputError
 from gradian_core.runs.artifact import (
     AdapterInfo,
     RunArtifact,
@@ -43,6 +44,8 @@ class WandbRunReader:
 
     def can_read(self, path: Path) -> bool:
         """Whether there is a wandb run folder, or a file of one."""
+        if _binary(path) is not None:
+            return True
         if path.is_file():
             if path.name.endswith(_OUTPUT):
                 return has_printed_log(head(path)) or is_lfs_pointer(path)
@@ -62,6 +65,12 @@ class WandbRunReader:
         config = _config(_file(path, folder, _CONFIG), remarks)
         log = _log(_file(path, folder, _OUTPUT), remarks)
         log = _summary(_file(path, folder, _SUMMARY), log, remarks)
+        binary = _binary(path)
+        if binary is not None and not (config or log):
+            raise InputError(
+                f"{binary} is wandb's binary history, which is not read.",
+                hint="Give the run's folder with files/config.yaml, or the trainer's own output.",
+            )
         remarks.insist(config or log, path)
         if folder is not None and any(folder.parent.glob("run-*.wandb")):
             remarks.note("The history in wandb's binary file is not read; it is on their server.")
@@ -75,6 +84,13 @@ class WandbRunReader:
             refusals=remarks.refusals,
             specificity=_SPECIFICITY,
         )
+
+
+def _binary(path: Path) -> Path | None:
+    if path.is_file():
+        return path if path.suffix == ".wandb" else None
+    found = [p for place in ("", "*run-*/", "wandb/*run-*/") for p in path.glob(f"{place}*.wandb")]
+    return min(found, default=None)
 
 
 def _folder(path: Path, remarks: Remarks) -> Path | None:
