@@ -64,27 +64,26 @@ def main() -> int:
 
 def _record(folder: Path) -> None:
     libraries = ("gradian-ml", "numpy", "rapidfuzz", "tokenizers", "transformers")
-    result = {
-        "versions": {"python": platform.python_version(), **{n: version(n) for n in libraries}},
-        "cores": os.cpu_count(),
-        "load_at_end": round(os.getloadavg()[0], 1),
-        "measured": _TABLE[1:],
-    }
+    versions = {"python": platform.python_version(), **{n: version(n) for n in libraries}}
+    cores, load = os.cpu_count(), round(os.getloadavg()[0], 1)
+    result = {"versions": versions, "cores": cores, "load": load, "measured": _TABLE[1:]}
     text = json.dumps(result, indent=2, ensure_ascii=False)
     (folder / "audit.json").write_text(f"{text}\n", encoding="utf-8")
     head, *rows = [f"| {' | '.join(cells)} |" for cells in _TABLE]
-    said = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
+    how = (
+        f"By `python benchmarks/audit.py --out docs/results` on {cores} cores under a load of "
+        f"{load}: read the CPU seconds and the ratios, not the wall time."
+    )
     lines = [
         "# gradian diagnose on large inputs",
         "",
-        f"By `python benchmarks/audit.py --out docs/results`, {result['cores']} cores, load "
-        f"{result['load_at_end']}: on a shared machine read the CPU seconds and the ratios.",
+        how,
         "",
         head,
         "| --- | ---: | ---: | ---: |",
         *rows,
         "",
-        f"{said}.",
+        ", ".join(f"{name} {number}" for name, number in versions.items()) + ".",
     ]
     (folder / "audit.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
