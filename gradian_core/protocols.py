@@ -444,6 +444,9 @@ class TrainJob:
         The ``train`` section of the config.
     seed
         Seeds initialisation and order.
+    order
+        Places in ``rows``, one a visit, in the order of training: the run is one pass over it.
+        None: every epoch in an order of its own, which the seed decides.
     device, dtype, trust_remote_code
         As the settings of these names.
     progress
@@ -455,6 +458,7 @@ class TrainJob:
     out: Path
     settings: Mapping[str, object]
     seed: int
+    order: Sequence[int] | None = None
     device: str = "auto"
     dtype: str = "auto"
     trust_remote_code: bool = False

@@ -27,6 +27,7 @@ _EPILOGUE = (
 )
 _COMMANDS = {
     "attribute": "Attribute a capability change to training data and write a report.",
+    "counterfactual": "Retrain without the accused rows, to prove a verdict or not.",
     "demo": "Run the whole analysis on a tiny built-in model; no GPU, no network.",
     "diagnose": "Check training data, settings and logs for known faults; no GPU, no torch.",
     "doctor": "Check packages, devices, plugins and disk.",

@@ -10,19 +10,13 @@ from gradian_core.config.models import TrainSection
 from gradian_core.errors import UsageError
 from gradian_core.model.device import resolve_device, resolve_dtype
 from gradian_core.protocols import TrainJob
+from gradian_core.retraining.settings import total_steps
 from gradian_core.text import did_you_mean
 
-__all__ = ["make_arguments", "total_steps"]
+__all__ = ["make_arguments"]
 
 _OURS = frozenset({"output_dir", "seed", "data_seed", "report_to", "disable_tqdm"})
 """Arguments that ``train.extra`` cannot set: they are settled by the job."""
-
-
-def total_steps(rows: int, settings: TrainSection) -> int:
-    """Return the optimiser steps of a run over ``rows`` rows, as transformers counts them."""
-    batches = math.ceil(rows / settings.per_device_train_batch_size)
-    an_epoch = max(1, math.ceil(batches / settings.gradient_accumulation_steps))
-    return math.ceil(settings.num_train_epochs * an_epoch)
 
 
 def make_arguments(kind: type[Any], job: TrainJob, settings: TrainSection, rows: int) -> Any:
@@ -52,14 +46,16 @@ def make_arguments(kind: type[Any], job: TrainJob, settings: TrainSection, rows:
                 hint=did_you_mean(key, known - _OURS),
             )
     steps = int(settings.extra.get("max_steps", -1))
-    steps = steps if steps > 0 else total_steps(rows, settings)
+    if steps <= 0:
+        steps = total_steps(rows, settings, epochs=None if job.order is None else 1)
     saving = settings.save_checkpoints
     arguments: dict[str, Any] = {
         "output_dir": str(job.out),
         "seed": job.seed,
         "data_seed": job.seed,
         "learning_rate": settings.learning_rate,
-        "num_train_epochs": settings.num_train_epochs,
+        # an order of its own is unrolled over all epochs
+        "num_train_epochs": settings.num_train_epochs if job.order is None else 1,
         "per_device_train_batch_size": settings.per_device_train_batch_size,
         "gradient_accumulation_steps": settings.gradient_accumulation_steps,
         # a number of steps, since newer versions no longer take a ratio

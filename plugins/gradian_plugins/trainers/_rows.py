@@ -28,11 +28,15 @@ class MaskedRows(torch.utils.data.Dataset[dict[str, list[int]]]):
     ----------
     tokens
         All rows.
+    order
+        Places of the rows to visit; None for each row once, in order.
     """
 
-    def __init__(self, tokens: TokenizedRows) -> None:
+    def __init__(self, tokens: TokenizedRows, order: Sequence[int] | None = None) -> None:
         self.tokens = tokens
-        self.kept = np.flatnonzero(tokens.supervised_counts)
+        usable = tokens.supervised_counts > 0
+        visits = np.arange(len(tokens)) if order is None else np.asarray(order, dtype=np.int64)
+        self.kept = visits[usable[visits]]
         self.fingerprint = tokens_digest(tokens, self.kept.tolist())
         """What the record of the run names the data by: tokens and mask, in order."""
 
@@ -83,7 +87,7 @@ def encode_rows(job: TrainJob, tokenizer: Any, max_seq_length: int) -> MaskedRow
     tokens = encode(
         dataset_from_rows(job.rows), tokenizer, max_seq_length=max_seq_length, supervise="all"
     ).tokens
-    rows = MaskedRows(tokens)
+    rows = MaskedRows(tokens, job.order)
     if not len(rows):
         raise InputError(
             f"None of the {len(tokens)} training rows has a supervised token.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import torch
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
 from gradian_core.config.models import TrainSection
@@ -37,7 +38,7 @@ class HfTrainer:
             model, tokenizer = fresh_adapter(job, settings)
             rows = encode_rows(job, tokenizer, settings.max_seq_length)
             pad = tokenizer.pad_token_id
-            trainer = Trainer(
+            trainer = (Trainer if job.order is None else InOrder)(
                 model=model,
                 args=make_arguments(TrainingArguments, job, settings, len(rows)),
                 train_dataset=rows,
@@ -46,6 +47,14 @@ class HfTrainer:
                 callbacks=told(job, {"max_seq_length": settings.max_seq_length}),
             )
             return finish(trainer, job)
+
+
+class InOrder(Trainer):  # type: ignore[misc]  # transformers is untyped
+    """Visits rows in the order of the data set."""
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> Any:
+        data = self.train_dataset if train_dataset is None else train_dataset
+        return torch.utils.data.SequentialSampler(data)
 
 
 def told(job: TrainJob, settings: dict[str, Any]) -> list[TrainerCallback]:
