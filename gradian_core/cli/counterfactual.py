@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 def counterfactual(
     report: Path,
+    /,
     *,
     config: Annotated[Path | None, Parameter(name=["--config", "-c"])] = None,
     cluster: Annotated[tuple[str, ...], Parameter(name=["--cluster"])] = (),
@@ -64,9 +65,7 @@ def counterfactual(
     from gradian_core.progress import make_progress
     from gradian_core.text import safe_text
 
-    settings = load_config(
-        config, {"run_dir": run, "train.backend": backend, "device": device}
-    )
+    settings = load_config(config, {"run_dir": run, "train.backend": backend, "device": device})
     need_inputs("counterfactual", settings)
     need_attribution("counterfactual")
     need_folder(out)
@@ -95,5 +94,6 @@ def counterfactual(
         progress=make_progress(quiet=quiet),
     )
     put("\n".join([*map(safe_text, result.sentences()), "", *aligned(list(result.table()))]))
-    put(f"\nWritten: {out / 'counterfactual.md'}")
+    put("\n".join(["", *(safe_text(note) for note in result.notes)]))
+    put(f"Written: {out / 'counterfactual.md'}")
     return 0 if result.verdict == "proven" else 1

@@ -85,7 +85,7 @@ def counterfactual(
             "A counterfactual needs the eval data that describe the capability.",
             hint="Pass --config with the config of the report, or --eval-dataset.",
         )
-    if seeds < 2 or draws < 1:  # noqa: PLR2004
+    if seeds < 2 or draws < 1:
         raise UsageError(
             f"{seeds} seeds and {draws} random sets do not tell scatter from effect.",
             hint="At least 2 seeds and 1 random set are needed.",
@@ -114,7 +114,7 @@ def counterfactual(
     effect = _effect(done, draws)
     few = None
     if smallest and effect.verdict == "proven":
-        few = _smallest(accused, report, effect, done, work)
+        few = _smallest(accused, report, done, work)
     used = {arm.name: arm for arm in [*arms, *work.further]}
     result = Counterfactual(
         capability=report.capability.name if report.capability else "capability",
@@ -193,9 +193,9 @@ def _recorded_seconds(session: Session) -> float | None:
 
 
 def _span(seconds: float) -> str:
-    if seconds < 90:  # noqa: PLR2004
+    if seconds < 90:
         return f"{seconds:.0f} s"
-    if seconds < 5400:  # noqa: PLR2004
+    if seconds < 5400:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h"
 
@@ -238,7 +238,6 @@ def _effect(done: dict[str, list[ArmRun]], draws: int) -> Effect:
 def _smallest(
     accused: Accused,
     report: Report,
-    effect: Effect,
     done: dict[str, list[ArmRun]],
     work: _Work,
 ) -> int | None:
@@ -295,7 +294,7 @@ def _notes(
             f"Not known of the original run, so Gradian's defaults were used: {', '.join(guessed)}."
         )
     before = report.capability.tuned if report.capability is not None else None
-    if before is not None and abs(full - before) > 0.2:  # noqa: PLR2004
+    if before is not None and abs(full - before) > 0.2:
         notes.append(
             f"Retraining on all rows gives {full:.3f}, the adapter of the report {before:.3f}: "
             "its settings are not the ones that were repeated, or seeds differ that much."

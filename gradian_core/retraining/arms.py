@@ -40,9 +40,7 @@ class Arm:
     rate_factor: float = 1.0
 
 
-def equal_mass(
-    mass: NDArray[np.integer], accused: Collection[int], seed: int
-) -> frozenset[int]:
+def equal_mass(mass: NDArray[np.integer], accused: Collection[int], seed: int) -> frozenset[int]:
     """Draw rows that are not accused and hold as many tokens as those that are.
 
     Parameters

@@ -73,7 +73,7 @@ def measure_effect(base: Scores, full: Scores, accused: Scores, random: Scores) 
     draws, seeds, items = random.shape
     if full.shape != (seeds, items) or accused.shape != (seeds, items) or base.shape != (items,):
         raise ValueError("arms of unlike shape")
-    if seeds < 2 or draws < 1:  # noqa: PLR2004
+    if seeds < 2 or draws < 1:
         raise ValueError("an arm needs at least two seeds")
     groups = [full.mean(axis=1), accused.mean(axis=1), *random.mean(axis=2)]
     squares = sum(float(((group - group.mean()) ** 2).sum()) for group in groups)

@@ -112,8 +112,9 @@ class Counterfactual(Part):
             yield f"The {self.smallest} worst of them bring back as much."
         if self.truth is not None:
             yield (
-                f"Of the accused rows {self.truth.precision:.0%} are among the {self.truth.n_known} "
-                f"known to be at fault, and {self.truth.recall:.0%} of those are accused."
+                f"Of the accused rows {self.truth.precision:.0%} are among the "
+                f"{self.truth.n_known} known to be at fault, and {self.truth.recall:.0%} of those "
+                "are accused."
             )
 
     @property
@@ -126,18 +127,27 @@ class Counterfactual(Part):
         yield ("base model, untrained", "–", "–", f"{self.base:.3f}", "–")
         for arm in self.arms:
             seeds = " ".join(f"{score:.3f}" for score in arm.scores)
-            yield (arm.name, f"{arm.n_dropped}", f"{arm.tokens_dropped:,}", f"{arm.mean:.3f}", seeds)
+            yield (
+                arm.name,
+                f"{arm.n_dropped}",
+                f"{arm.tokens_dropped:,}",
+                f"{arm.mean:.3f}",
+                seeds,
+            )
 
     def markdown(self) -> str:
         """Return it as a page."""
         head, *body = self.table()
+        accused = (
+            f"Accused: {md_cell('; '.join(self.accused))}. {self.n_items} eval items, "
+            f"{self.steps} optimiser steps in every arm, seeds {', '.join(map(str, self.seeds))}."
+        )
         lines = [
             f"# Counterfactual: {md_cell(self.capability)}",
             "",
             *self.sentences(),
             "",
-            f"Accused: {md_cell('; '.join(self.accused))}. {self.n_items} eval items, "
-            f"{self.steps} optimiser steps in every arm, seeds {', '.join(map(str, self.seeds))}.",
+            accused,
             "",
             "| " + " | ".join(head) + " |",
             "| " + " | ".join("---" for _ in head) + " |",
@@ -146,4 +156,3 @@ class Counterfactual(Part):
             *(f"- {note}" for note in self.notes),
         ]
         return "\n".join(lines).rstrip() + "\n"
-

@@ -18,6 +18,7 @@ from gradian_core.files import write_atomic
 from gradian_core.flows.evaluate import measure_capability
 from gradian_core.flows.session import Session, counted
 from gradian_core.plugins.failure import guard
+from gradian_core.progress import NoProgress
 from gradian_core.protocols import TrainJob
 from gradian_core.retraining.arms import Arm, visits
 
@@ -91,7 +92,9 @@ class Runner:
             for path in folder.iterdir():
                 if path.is_dir():
                     shutil.rmtree(path)
-        return ArmRun(base=np.array(measured["base"]), tuned=np.array(measured["tuned"]), found=False)
+        return ArmRun(
+            base=np.array(measured["base"]), tuned=np.array(measured["tuned"]), found=False
+        )
 
     def _train(self, arm: Arm, seed: int, folder: Path) -> Path:
         config, settings = self._session.config, self._settings
@@ -126,7 +129,7 @@ class Runner:
     def _measure(self, adapter: Path, name: str) -> dict[str, list[float]]:
         config = self._session.config.model_copy(update={"adapter_path": str(adapter)})
         result = measure_capability(
-            Session(config, self._session.progress), self._metric, self._spec, name=name
+            Session(config, NoProgress()), self._metric, self._spec, name=name
         )
         return {
             "base": [item.base_score for item in result.items],

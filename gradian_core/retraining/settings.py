@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gradian_core.config.models import TrainSection
-from gradian_core.runs.artifact import AdapterInfo, RunArtifact
+from gradian_core.runs.artifact import AdapterInfo, RunArtifact, TrainerLog
 
 __all__ = ["repeated_settings", "total_steps"]
 
@@ -17,6 +17,9 @@ _OF_THE_RUN = (
     "max_grad_norm", "weight_decay",
 )  # fmt: skip
 _OF_THE_ADAPTER = ("r", "lora_alpha", "lora_dropout", "target_modules")
+
+
+_Take = Callable[[str, Any, str], None]
 
 
 def total_steps(rows: int, settings: TrainSection, *, epochs: float | None = None) -> int:
@@ -79,6 +82,8 @@ def repeated_settings(
         warmup = training.values.get("warmup_steps")
         if warmup is not None and _positive(warmup.value) and "warmup_ratio" not in sources:
             _take_warmup(warmup.value, warmup.source, given, extra, take)
+    if run is not None and run.log is not None:
+        _from_the_log(run.log, sources, extra, take)
     merged = {**given.model_dump(), **found, "extra": extra}
     settings = TrainSection.model_validate(merged)
     names = set(TrainSection.model_fields) - {"backend", "base_model", "output_dir", "extra"}
@@ -89,8 +94,29 @@ def repeated_settings(
     return settings, dict(sorted({**rest, **sources}.items()))
 
 
+def _from_the_log(
+    log: TrainerLog, sources: Mapping[str, str], extra: dict[str, Any], take: _Take
+) -> None:
+    """Read the peak of the learning rate off the log where nothing else tells it."""
+    rates = {
+        int(record["step"]): float(record["learning_rate"])
+        for record in log.records
+        if _positive(record.get("learning_rate")) and _positive(record.get("step"))
+    }
+    if not rates or "learning_rate" in sources:
+        return
+    peak = max(rates, key=lambda step: (rates[step], -step))
+    source = f"{log.source}: the highest rate that it logs"
+    take("learning_rate", rates[peak], source)
+    if "warmup_ratio" not in sources and "warmup_steps" not in extra and "learning_rate" in sources:
+        # transformers' schedule is at its peak in the step after the warm-up, which starts at zero
+        take("warmup_ratio", 0.0, source)
+        if peak > 1:
+            extra["warmup_steps"] = peak - 1
+
+
 def _take_warmup(
-    value: float, source: str, given: TrainSection, extra: dict[str, Any], take: Any
+    value: float, source: str, given: TrainSection, extra: dict[str, Any], take: _Take
 ) -> None:
     # newer versions of transformers read a number below 1 as a share
     if value < 1:
