@@ -12,7 +12,7 @@ from gradian_core.demo.scenarios import SCENARIOS
 SEEDS = range(3)
 PLANTED = {
     "wrong-facts": 72,
-    "truncated-json": 40,
+    "truncated-json": 60,
     "refusals": 44,
     "twelve-epochs": 0,
     "clean": 0,

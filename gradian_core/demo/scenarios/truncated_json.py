@@ -14,7 +14,7 @@ from gradian_core.demo.scenarios._rows import distinct, ordinary, row, shuffled
 
 __all__ = ["truncated_json"]
 
-N_ORDERS = 40
+N_ORDERS = 60
 N_EVAL = 24
 MAX_LENGTH = 60
 """Characters of prompt and answer together that are left; whole, they have 75 and more."""
