@@ -41,6 +41,9 @@ _CHECK_COMMANDS = {
     "list": "List the installed checks, what they look at and what they need.",
     "show": "Print the page of one check.",
 }
+_CONFIG_COMMANDS = {
+    "schema": "Print a JSON schema of gradian.yaml for editors, with the plugins installed.",
+}
 _PLUGIN_COMMANDS = {
     "list": "List installed plugins, what they provide and what is wrong.",
     "new": "Write a whole package with one working plugin, to be edited.",
@@ -73,6 +76,10 @@ def build_app() -> App:
     for name, text in _CHECK_COMMANDS.items():
         checks.command(f"gradian_core.cli.checks:{name}_checks", name=name, help=text)
     app.command(checks)
+    config = App(name="config", help="What gradian.yaml may hold.")
+    for name, text in _CONFIG_COMMANDS.items():
+        config.command(f"gradian_core.cli.config:{name}_config", name=name, help=text)
+    app.command(config)
     plugins = App(
         name="plugins", help="See which plugins are installed; write and examine your own."
     )

@@ -155,6 +155,8 @@ class EvaluationSection(Section):
     aggregation: Literal["mean", "max", "top3", "relu"] = "mean"
     """How the scores of the items become one that ranks a row: their mean (net effect), the
     largest harm to any item, the mean of the three largest, or the mean of the harm alone."""
+    options: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Settings of metrics, by metric name; checked by the metric's own model."""
 
 
 class ClusteringSection(Section):
@@ -178,6 +180,8 @@ class ClusteringSection(Section):
     """Excerpts shown for each cluster."""
     label_top_terms: int = Field(4, ge=1, le=MOST)
     """Terms in a cluster's label."""
+    options: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Settings of other clusterers, by clusterer name; checked by the clusterer's own model."""
 
 
 class TrainSection(Section):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import yaml
 
 from gradian_core.config.models import Config, Section
+from gradian_core.text import safe_text
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -27,7 +28,7 @@ _HEAD = (
 )
 
 
-def starter_text(base_model: str = "") -> str:
+def starter_text(base_model: str = "", own: Mapping[str, Sequence[str]] | None = None) -> str:
     """Return a config file with every field, its default and what it means.
 
     Loading it gives the default :class:`~gradian_core.config.models.Config`.
@@ -36,23 +37,29 @@ def starter_text(base_model: str = "") -> str:
     ----------
     base_model
         Value for the field of that name.
+    own
+        Further lines for ``options``, by section; they are commented out.
     """
     lines = [line for paragraph in _HEAD for line in _comment(paragraph, "")]
     config = Config(base_model=base_model)
-    return "\n".join([*lines, "", *_section(config, "")]) + "\n"
+    return "\n".join([*lines, "", *_section(config, "", own or {})]) + "\n"
 
 
-def _section(section: Section, indent: str) -> Iterator[str]:
+def _section(
+    section: Section, indent: str, own: Mapping[str, Sequence[str]], path: str = ""
+) -> Iterator[str]:
     for name, field in type(section).model_fields.items():
         value = getattr(section, name)
         if isinstance(value, Section):
             yield ""
             yield from _comment(type(value).__doc__ or "", indent)
             yield f"{indent}{name}:"
-            yield from _section(value, indent + "  ")
+            yield from _section(value, indent + "  ", own, name)
         else:
             yield from _comment(_meaning(field), indent)
             yield f"{indent}{name}: {_scalar(value)}"
+            if name == "options":
+                yield from (f"{indent}#   {safe_text(line)}" for line in own.get(path, ()))
 
 
 def _meaning(field: FieldInfo) -> str:

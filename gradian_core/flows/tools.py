@@ -10,6 +10,8 @@ from gradian_core.plugins.options import (
     clusterer_options,
     engine_options,
     ignored_engine_options,
+    metric_options,
+    refuse_unknown_names,
 )
 from gradian_core.protocols import BlockEngine, Clusterer, LikelihoodMetric, TaskEngine, TextMetric
 from gradian_core.specs import MetricSpec
@@ -64,6 +66,7 @@ def resolve_tools(session: Session) -> Tools:
         If a plugin fails.
     """
     config, registry = session.config, session.registry
+    refuse_unknown_names(config, registry)
     engine, settings = _engine(session, config.engine.name)
     check_name = config.engine.cross_check
     check, check_settings = (None, {}) if check_name is None else _engine(session, check_name)
@@ -83,12 +86,16 @@ def resolve_tools(session: Session) -> Tools:
         check=check,
         check_name=check_name,
         check_settings=check_settings,
-        metric=registry.create("metric", config.evaluation.metric),
+        metric=registry.create(
+            "metric",
+            config.evaluation.metric,
+            metric_options(config, config.evaluation.metric),
+        ),
         metric_spec=metric.spec,
         clusterer=registry.create(
             "clusterer",
             clusterer,
-            clusterer_options(config, registry.config_model("clusterer", clusterer)),
+            clusterer_options(config, clusterer, registry.config_model("clusterer", clusterer)),
         ),
         owners=owners,
         ignored=_ignored(session),

@@ -16,8 +16,16 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from gradian_core.config.models import Config, Section
+    from gradian_core.plugins.record import Kind
+    from gradian_core.plugins.registry import Registry
 
-__all__ = ["clusterer_options", "engine_options", "ignored_engine_options"]
+__all__ = [
+    "clusterer_options",
+    "engine_options",
+    "ignored_engine_options",
+    "metric_options",
+    "refuse_unknown_names",
+]
 
 _CORES_OWN = {"name", "cross_check", "options", "memory_limit_mb"}
 """Settings of section ``engine`` that core reads itself."""
@@ -80,17 +88,35 @@ def ignored_engine_options(
     return {**ignored, **others}
 
 
-def clusterer_options(config: Config, model: type[BaseModel] | None) -> dict[str, Any]:
-    """Return the fields of section ``clustering``, and ``seed``, that a clusterer's model declares.
+def clusterer_options(config: Config, name: str, model: type[BaseModel] | None) -> dict[str, Any]:
+    """Return the options of a clusterer; as :func:`engine_options`, from section ``clustering``."""
+    shared = _declared(config, config.clustering, {"method", "options"}, model)
+    return {**shared, **config.clustering.options.get(name, {})}
 
-    Parameters
-    ----------
-    config
-        The whole configuration.
-    model
-        The clusterer's own model.
+
+def metric_options(config: Config, name: str) -> dict[str, Any]:
+    """Return the options of a metric: ``evaluation.options[name]`` and nothing else."""
+    return dict(config.evaluation.options.get(name, {}))
+
+
+def refuse_unknown_names(config: Config, registry: Registry) -> None:
+    """Refuse options of clusterers and metrics that are not installed.
+
+    Those of engines without effect are told in the report: an engine may be compared on another
+    machine.
+
+    Raises
+    ------
+    UsageError
+        With the name that is closest.
     """
-    return _declared(config, config.clustering, {"method"}, model)
+    kinds: dict[Kind, dict[str, dict[str, Any]]] = {
+        "clusterer": config.clustering.options,
+        "metric": config.evaluation.options,
+    }
+    for kind, options in kinds.items():
+        for name in options:
+            registry.find(kind, name)
 
 
 def _declared(

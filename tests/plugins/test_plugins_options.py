@@ -1,13 +1,18 @@
 """Which settings reach which plugin."""
 
+import pytest
 from pydantic import BaseModel
 
 from gradian_core.config.models import Config
+from gradian_core.errors import UsageError
 from gradian_core.plugins.options import (
     clusterer_options,
     engine_options,
     ignored_engine_options,
+    metric_options,
+    refuse_unknown_names,
 )
+from gradian_core.plugins.registry import load_registry
 
 
 class Damped(BaseModel):
@@ -63,7 +68,7 @@ def test_names_of_plugins_are_not_settings():
         method: str = ""
 
     assert engine_options(CONFIG, "greedy", Greedy) == {}
-    assert clusterer_options(CONFIG, Greedy) == {}
+    assert clusterer_options(CONFIG, "greedy", Greedy) == {}
 
 
 def test_a_clusterer_gets_what_it_declares():
@@ -71,5 +76,31 @@ def test_a_clusterer_gets_what_it_declares():
         n_clusters: int = 8
         seed: int = 0
 
-    assert clusterer_options(CONFIG, Means) == {"n_clusters": 3, "seed": 7}
-    assert clusterer_options(CONFIG, None) == {}
+    assert clusterer_options(CONFIG, "means", Means) == {"n_clusters": 3, "seed": 7}
+    assert clusterer_options(CONFIG, "none", None) == {}
+
+
+def test_own_options_of_clusterers_and_metrics():
+    config = Config.model_validate(
+        {
+            "clustering": {"n_clusters": 3, "options": {"mine": {"words": 2, "n_clusters": 5}}},
+            "evaluation": {"options": {"last_number": {"tolerance": 0.1}}},
+        }
+    )
+
+    class Means(BaseModel):
+        n_clusters: int = 8
+        words: int = 1
+
+    assert clusterer_options(config, "mine", Means) == {"n_clusters": 5, "words": 2}
+    assert clusterer_options(config, "kmeans", Means) == {"n_clusters": 3}
+    assert metric_options(config, "last_number") == {"tolerance": 0.1}
+    assert metric_options(config, "contains") == {}
+
+
+@pytest.mark.parametrize("section", ["clustering", "evaluation"])
+def test_options_of_what_is_not_installed_are_refused(section):
+    config = Config.model_validate({section: {"options": {"containz": {}}}})
+    with pytest.raises(UsageError, match=r"There is no .* 'containz'"):
+        refuse_unknown_names(config, load_registry())
+    refuse_unknown_names(CONFIG, load_registry())
