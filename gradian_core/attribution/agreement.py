@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Agreement", "agreement"]
+__all__ = ["Agreement", "agreement", "average_ranks", "membership"]
 
 SAME_DIRECTION = 1e-6
 """Relative distance from a multiple below which two score vectors are one."""
@@ -77,7 +77,7 @@ def agreement(
         n=n,
         spearman=_spearman(a, b),
         k=top,
-        overlap=float(_membership(a, top) @ _membership(b, top)) / top,
+        overlap=float(membership(a, top) @ membership(b, top)) / top,
         chance=top / n,
         independent=not _same(a, b),
     )
@@ -93,10 +93,10 @@ def _same(a: NDArray[np.floating[Any]], b: NDArray[np.floating[Any]]) -> bool:
     factor = float(x @ y) / float(x @ x)
     if factor > 0 and np.linalg.norm(y - factor * x) <= SAME_DIRECTION * np.linalg.norm(y):
         return True
-    return len(a) >= SAME_RANKS and np.array_equal(_average_ranks(a), _average_ranks(b))
+    return len(a) >= SAME_RANKS and np.array_equal(average_ranks(a), average_ranks(b))
 
 
-def _average_ranks(values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+def average_ranks(values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     """Ranks from 1; equal values share the mean of their ranks."""
     _, group, size = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(size)
@@ -105,13 +105,13 @@ def _average_ranks(values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
 
 
 def _spearman(a: NDArray[np.floating[Any]], b: NDArray[np.floating[Any]]) -> float | None:
-    x, y = _average_ranks(a), _average_ranks(b)
+    x, y = average_ranks(a), average_ranks(b)
     x, y = x - x.mean(), y - y.mean()
     norm = float(np.sqrt((x @ x) * (y @ y)))
     return float(x @ y) / norm if norm > 0 else None
 
 
-def _membership(values: NDArray[np.floating[Any]], k: int) -> NDArray[np.float64]:
+def membership(values: NDArray[np.floating[Any]], k: int) -> NDArray[np.float64]:
     """Probability of each row to be among the ``k`` lowest if ties are broken by lot."""
     # Breaking ties by position would make two constant rankings agree perfectly.
     threshold = np.partition(values, k - 1)[k - 1]

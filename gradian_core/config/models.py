@@ -107,6 +107,9 @@ class EngineSection(Section):
     """Absolute damping instead."""
     normalize_query: bool = False
     """Scale each query to unit length (curvature-free engines only)."""
+    consensus: bool = False
+    """Also ask three unlike engines for whom all of them blame: tells a cause in the data from
+    one in the setup. Needs gradients at four scales of the adapter."""
     memory_limit_mb: int = Field(1024, ge=1, le=MOST)
     """A block of the index up to this size is read from disk once."""
     options: dict[str, dict[str, Any]] = Field(default_factory=dict)

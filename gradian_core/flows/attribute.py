@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from gradian_core.attribution.agreement import agreement
 from gradian_core.attribution.clusters import ClusterSummary, summarise
+from gradian_core.attribution.consensus import load_rules
 from gradian_core.attribution.embed import Embedder
 from gradian_core.attribution.query import QueryPlan
 from gradian_core.attribution.signals import refuse_signal
@@ -17,6 +18,7 @@ from gradian_core.evaluation.findings import evaluation_findings
 from gradian_core.evaluation.gate import REGRESSED
 from gradian_core.evaluation.result import CapabilityResult
 from gradian_core.findings import Finding
+from gradian_core.flows.consensus import Vote, take_votes
 from gradian_core.flows.diagnose import examine
 from gradian_core.flows.evaluate import measure_capability
 from gradian_core.flows.index import encode_training_data
@@ -33,6 +35,7 @@ from gradian_core.protocols import ClusterAssignment, ClusterTask
 from gradian_core.report import findings as say
 from gradian_core.report.assemble import Attribution, assemble
 from gradian_core.report.attribution import AgreementReport, EngineReport, QueryReport
+from gradian_core.report.consensus_finding import consensus_finding as say_consensus
 from gradian_core.report.join import overlaps
 from gradian_core.report.model import Provenance, Report
 from gradian_core.report.uptake import UptakeReport, uptake_findings
@@ -89,6 +92,7 @@ def attribute(
     main = run_engine(tools.engine_name, tools.engine, points)
     check = _cross_check(tools, main, points)
     agreed = None if check is None else _agreement(main, check)
+    vote = take_votes(points, measured=measured is not None) if config.engine.consensus else Vote()
     skipped = skipped_rows(encoded.tokens, config.grads.max_seq_length)
     texts = [example.full_text for example in session.dataset]
     assignment, notes = _assign(session, tools, texts)
@@ -114,16 +118,18 @@ def attribute(
             assignment=assignment,
             clusters=clusters,
             skipped={row.position: row.reason for row in skipped},
+            consensus=vote.report,
         ),
         findings=[
             *_findings(session, measured, encoded, queries, [row.id for row in skipped]),
             *_uptake_findings(session, measured, planner.uptake),
             *_engine_findings(tools, main, check, agreed),
             *_cluster_findings(clusters, measured),
+            *_given(say_consensus(vote.report, measured)),
             *audited,
             *overlaps(audited, clusters, assignment.labels, encoded.tokens.ids),
         ],
-        not_done=audit.report.not_done if audit is not None else (),
+        not_done=(*vote.not_done, *(audit.report.not_done if audit is not None else ())),
         notes=[
             *session.dataset.notes,
             *(session.eval_dataset.notes if session.eval_dataset is not None else ()),
@@ -133,6 +139,7 @@ def attribute(
             *(note for index in points.training.values() for note in index.manifest.notes),
             *planner.notes,
             *main.scores.notes,
+            *vote.notes,
             *notes,
             *session.registry.notes,
             *(audit.report.notes if audit is not None else ()),
@@ -265,6 +272,7 @@ def _provenance(points: Points, tools: Tools) -> Provenance:
         "cross_check": None
         if tools.check_name is None
         else {"name": tools.check_name, **tools.check_settings},
+        "consensus": load_rules().version if config.engine.consensus else None,
         "evaluation": config.evaluation.model_dump(mode="json"),
         "clustering": config.clustering.model_dump(mode="json"),
         "query_indexes": [index.manifest.id for index in points.queries.values()],

@@ -25,6 +25,7 @@ from gradian_core.report.attribution import (
 )
 from gradian_core.report.base import limit_text
 from gradian_core.report.capability import CapabilityReport
+from gradian_core.report.consensus import ConsensusReport
 from gradian_core.report.headline import Story, headline
 from gradian_core.report.model import FindingReport, NotDone, Provenance, Report
 from gradian_core.report.scores import ScoreTable
@@ -53,6 +54,8 @@ class Attribution:
         Most harmful first (:func:`gradian_core.attribution.clusters.summarise`).
     skipped
         Reason by position, for rows without a gradient.
+    consensus
+        Whether unlike engines blame the same rows, where they were asked.
     """
 
     query: QueryReport
@@ -62,6 +65,7 @@ class Attribution:
     assignment: ClusterAssignment
     clusters: tuple[ClusterSummary, ...]
     skipped: Mapping[int, str]
+    consensus: ConsensusReport | None = None
 
 
 def assemble(
@@ -127,6 +131,7 @@ def assemble(
         capability=measured,
         query=None if attribution is None else attribution.query,
         engine=None if attribution is None else attribution.engine,
+        consensus=None if attribution is None else attribution.consensus,
         clustering=None if attribution is None else _clustering(attribution.assignment),
         clusters=clusters,
         top_examples=TopExamples() if table is None else _top_examples(examples, table, top),

@@ -25,6 +25,7 @@ from gradian_core.report.attribution import (
 )
 from gradian_core.report.base import JsonObject, Part, Text
 from gradian_core.report.capability import CapabilityReport
+from gradian_core.report.consensus import ConsensusReport
 from gradian_core.report.scores import ScoreTable
 
 __all__ = ["SCHEMA_VERSION", "FindingReport", "NotDone", "Provenance", "Report", "ScoresFile"]
@@ -112,6 +113,8 @@ class Report(Part):
     """What was scored against; null for a report without attribution."""
     engine: EngineReport | None = None
     """What gave the scores; null for a report without attribution."""
+    consensus: ConsensusReport | None = None
+    """Whether unlike engines blame the same rows; null where they were not asked."""
     clustering: ClusteringReport | None = None
     """How the examples were grouped; null for a report without attribution."""
     clusters: tuple[ClusterReport, ...] = ()

@@ -14,6 +14,7 @@ from gradian_core.report.format import count, interval, level, number, percent, 
 from gradian_core.report.model import FindingReport, Report
 from gradian_core.report.uptake import UptakeReport
 from gradian_core.text import excerpt, md_cell, md_code
+from gradian_plugins.sinks._consensus import consensus_lines
 
 __all__ = ["markdown"]
 
@@ -42,6 +43,8 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _capability(report.capability)
     if report.query is not None and report.query.uptake is not None:
         yield from _uptake(report.query.uptake)
+    if report.consensus is not None:
+        yield from consensus_lines(report.consensus)
     yield from _clusters(report)
     top = report.top_examples
     yield from _examples("Most harmful examples", top.most_harmful)
