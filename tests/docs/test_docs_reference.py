@@ -11,6 +11,7 @@ import yaml
 from gradian_core import __version__, errors, hookspecs, protocols, specs
 from gradian_core.attribution import clusters, uptake
 from gradian_core.audit import reference as checks_page
+from gradian_core.check import FACTS
 from gradian_core.cli import failures
 from gradian_core.cli.app import build_app
 from gradian_core.config import models
@@ -203,6 +204,22 @@ def test_protocols(docs, cells):
         methods = [n for n, kind in vars(getattr(protocols, name)).items() if callable(kind)]
         for method in methods:
             assert method.startswith("_") or f"`{method}(" in docs("plugins").text
+
+
+def test_signatures_of_protocols(docs):
+    lines = re.findall(r"^class (\w+): (.+)$", docs("plugins").text, re.MULTILINE)
+    kinds = ("TextMetric", "LikelihoodMetric", "Clusterer", "Sink", "RunReader", "Trainer")
+    wanted = {
+        (kind, f"{name}{inspect.signature(method)}")
+        for kind in kinds
+        for name, method in vars(getattr(protocols, kind)).items()
+        if inspect.isfunction(method) and not name.startswith("_")
+    }
+    assert set(lines) == wanted
+
+
+def test_facts_of_checks(docs, cells):
+    assert set(bare(cells(docs("write-a-check").section("## Facts")))) == FACTS
 
 
 def test_states_of_plugins(docs, cells):
