@@ -106,14 +106,11 @@ class ScoringContext:
     learning_rate
         Learning rate of the step at which the adapter was saved, from the trainer's log.
         None if unknown.
-    n_checkpoints
-        Number of parameter points that are scored (1: the final adapter only).
     """
 
     n_examples: int
     query_norms: FloatArray
     learning_rate: float | None = None
-    n_checkpoints: int = 1
 
 
 @runtime_checkable

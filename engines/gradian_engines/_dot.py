@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gradian_core.protocols import BlockGradients, ScoringContext
 
-__all__ = ["dot", "unit"]
+__all__ = ["divide", "dot", "unit"]
 
 
 def unit(queries: NDArray[np.floating[Any]], context: ScoringContext) -> NDArray[np.float64]:
@@ -28,3 +28,13 @@ def dot(block: BlockGradients, queries: NDArray[np.floating[Any]]) -> NDArray[np
     for rows, gradients in block.chunks():
         scores[:, rows] = vectors @ gradients.astype(np.float64, copy=False).T
     return scores
+
+
+def divide(
+    scores: NDArray[np.float64],
+    query_norms: NDArray[np.floating[Any]],
+    row_norms: NDArray[np.floating[Any]],
+) -> NDArray[np.float64]:
+    """Divide ``(q, n)`` products by both norms; what has a gradient of zero scores 0."""
+    norms = np.outer(query_norms, row_norms)
+    return np.divide(scores, norms, out=np.zeros_like(scores), where=norms > 0)

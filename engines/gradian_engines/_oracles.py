@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gradian_core.protocols import ScoringContext
 from gradian_engines._datainf import DataInfSettings
 
-__all__ = ["datainf", "graddot", "tracin"]
+__all__ = ["datainf", "graddot"]
 
 Matrix = NDArray[np.floating[Any]]
 
@@ -18,12 +18,6 @@ Matrix = NDArray[np.floating[Any]]
 def graddot(gradients: Matrix, queries: Matrix, context: ScoringContext, settings: Any) -> Matrix:  # noqa: ARG001
     """Return ``<g_q, g_j>``."""
     return np.asarray(queries @ gradients.T)
-
-
-def tracin(gradients: Matrix, queries: Matrix, context: ScoringContext, settings: Any) -> Matrix:  # noqa: ARG001
-    """Return ``eta <g_q, g_j>``."""
-    rate = 1.0 if context.learning_rate is None else context.learning_rate
-    return np.asarray(rate * (queries @ gradients.T))
 
 
 def datainf(

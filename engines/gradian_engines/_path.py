@@ -20,14 +20,14 @@ block is worked off at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from gradian_core.protocols import AttributionTask, BlockGradients, GradientPoint
-from gradian_engines._dot import dot
+from gradian_engines._dot import divide, dot
 
 __all__ = ["Path", "PathSettings"]
 
@@ -101,9 +101,9 @@ class Path:
         if form == "dot":
             return scores
         if form == "acos":
-            return _divide(scores, np.sqrt(queries), np.sqrt(rows))
+            return divide(scores, np.sqrt(queries), np.sqrt(rows))
         query_norms = np.ones(len(scores)) if form == "adam" else point.context.query_norms
-        return _divide(scores, query_norms, point.row_norms)
+        return divide(scores, query_norms, point.row_norms)
 
     def caveats(self, task: AttributionTask) -> Sequence[str]:  # noqa: ARG002
         """Say what the scores are not."""
@@ -137,11 +137,3 @@ def _weighed(block: BlockGradients, queries: Matrix, weights: Matrix) -> tuple[M
         scores[:, rows] = queries @ g.T
         squares[rows] = np.einsum("nd,nd->n", g, g)
     return scores, squares
-
-
-def _divide(
-    scores: Matrix, query_norms: NDArray[np.floating[Any]], row_norms: NDArray[np.floating[Any]]
-) -> Matrix:
-    """Divide by both norms; what has a gradient of zero scores 0."""
-    norms = np.outer(query_norms, row_norms)
-    return np.divide(scores, norms, out=np.zeros_like(scores), where=norms > 0)

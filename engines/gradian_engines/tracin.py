@@ -16,5 +16,4 @@ def gradian_engines() -> Iterator[EngineSpec]:
         summary="dot product of gradients weighted by the learning rate at each checkpoint",
         factory="gradian_engines._tracin:TracIn",
         config="gradian_engines._tracin:TracInSettings",
-        oracle="gradian_engines._oracles:tracin",
     )

@@ -52,7 +52,7 @@ class Point:
         ``normalize_query``).
     memory_limit_mb
         For a block of training gradients.
-    learning_rate, n_checkpoints
+    learning_rate
         See :class:`~gradian_core.protocols.ScoringContext`.
 
     Raises
@@ -70,7 +70,6 @@ class Point:
         normalization: str = "none",
         memory_limit_mb: int = 1024,
         learning_rate: float | None = None,
-        n_checkpoints: int = 1,
     ) -> None:
         _refuse_unlike(index, queries.index)
         self.index = index
@@ -82,7 +81,6 @@ class Point:
             n_examples=index.n,
             query_norms=_query_norms(queries.index, self._weights),
             learning_rate=learning_rate,
-            n_checkpoints=n_checkpoints,
         )
         self.notes = (*lacking, *_zero_notes(index, self.context.query_norms))
 

@@ -70,7 +70,6 @@ def score(
     normalization: str = "none",
     memory_limit_mb: int = 1024,
     learning_rate: float | None = None,
-    n_checkpoints: int = 1,
     owner: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Scores:
@@ -78,7 +77,7 @@ def score(
 
     Parameters
     ----------
-    index, queries, loss_reduction, normalization, memory_limit_mb, learning_rate, n_checkpoints
+    index, queries, loss_reduction, normalization, memory_limit_mb, learning_rate
         As :class:`~gradian_core.attribution.point.Point`.
     engine, owner, progress
         As :func:`score_point`.
@@ -97,7 +96,6 @@ def score(
         normalization=normalization,
         memory_limit_mb=memory_limit_mb,
         learning_rate=learning_rate,
-        n_checkpoints=n_checkpoints,
     )
     return score_point(point, engine, owner=owner, progress=progress)
 

@@ -18,11 +18,12 @@ from gradian_core.evaluation.findings import evaluation_findings
 from gradian_core.evaluation.gate import REGRESSED
 from gradian_core.evaluation.result import CapabilityResult
 from gradian_core.findings import Finding
+from gradian_core.flows.checkpoints import last_learning_rate
 from gradian_core.flows.consensus import Vote, take_votes
 from gradian_core.flows.diagnose import examine
 from gradian_core.flows.evaluate import measure_capability
 from gradian_core.flows.index import encode_training_data
-from gradian_core.flows.points import Points, last_learning_rate
+from gradian_core.flows.points import Points
 from gradian_core.flows.queries import PlannedQueries, QueryPlanner
 from gradian_core.flows.score import EngineRun, run_engine
 from gradian_core.flows.session import Session
@@ -138,6 +139,7 @@ def attribute(
             *skip_notes(skipped, len(encoded.tokens)),
             *(note for index in points.training.values() for note in index.manifest.notes),
             *planner.notes,
+            *points.notes,
             *main.scores.notes,
             *vote.notes,
             *notes,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 
 from gradian_core.attribution.point import Point, Queries
 from gradian_core.attribution.task import Sources, Task
 from gradian_core.data.encode import Encoded
+from gradian_core.flows.checkpoints import find_checkpoints, last_learning_rate
 from gradian_core.flows.index import open_or_build, training_index
 from gradian_core.flows.queries import QueryPlanner
 from gradian_core.flows.session import Session
@@ -17,9 +18,8 @@ from gradian_core.index.plan import stored_order
 from gradian_core.index.reader import GradientIndex
 from gradian_core.model.loaded import LoadedModel
 from gradian_core.protocols import Checkpoint
-from gradian_core.runs.artifact import RunArtifact
 
-__all__ = ["Points", "last_learning_rate"]
+__all__ = ["Points"]
 
 _Place = tuple[float, Path | None]
 
@@ -88,10 +88,16 @@ class Points:
 
     def checkpoints(self) -> tuple[Checkpoint, ...]:
         """Return the saved adapters of the run by step, the final one last."""
-        run = self.session.run
-        step = None if run is None or run.log is None else run.log.global_step
-        rate = last_learning_rate(run)
-        return (Checkpoint(path=self.session.adapter, step=step, learning_rate=rate),)
+        return self._saved[0]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out of the checkpoints; empty where none were asked for."""
+        return self._saved[1] if "_saved" in vars(self) else ()
+
+    @cached_property
+    def _saved(self) -> tuple[tuple[Checkpoint, ...], tuple[str, ...]]:
+        return find_checkpoints(self.session)
 
     def _open(self, signal: str | None, place: _Place, checkpoint: Checkpoint | None) -> Point:
         # queries first: they are few, and what fails on them fails early
@@ -156,15 +162,3 @@ class Points:
         folder = self.session.cache / "engines" / engine / result_id("", settings)
         folder.mkdir(parents=True, exist_ok=True)
         return folder
-
-
-def last_learning_rate(run: RunArtifact | None) -> float | None:
-    """Return the last learning rate in the log that is not zero.
-
-    A schedule that ends at zero logs a zero for its last step, which scales every score away.
-    """
-    if run is None or run.log is None:
-        return None
-    rates = [record.get("learning_rate") for record in run.log.records]
-    known = [float(r) for r in rates if isinstance(r, int | float) and 0 < r < math.inf]
-    return known[-1] if known else None

@@ -173,7 +173,7 @@ class Session:
         device = resolve_device(config.device)
         dtype = resolve_dtype(config.dtype, device)
         return IndexInputs(
-            adapter=self._adapter_digest if adapter is None else self._digest(adapter),
+            adapter=self._adapter_digest if adapter is None else self.adapter_digest(adapter),
             adapter_scale=adapter_scale,
             base=self._base_digest,
             dataset=dataset,
@@ -197,9 +197,16 @@ class Session:
 
     @cached_property
     def _adapter_digest(self) -> str:
-        return self._digest(self.adapter)
+        return self.adapter_digest(self.adapter)
 
-    def _digest(self, adapter: Path) -> str:
+    def adapter_digest(self, adapter: Path) -> str:
+        """Return the content digest of an adapter's folder.
+
+        Raises
+        ------
+        InputError
+            If it cannot be read.
+        """
         return folder_digest(adapter, ADAPTER_FILES, DigestCache(self.cache))
 
     @cached_property

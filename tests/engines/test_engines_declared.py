@@ -8,9 +8,10 @@ import sys
 
 import pytest
 
+from gradian_core.protocols import BlockEngine, TaskEngine
 from gradian_core.specs import EngineSpec
 
-NAMES = ["datainf", "graddot", "tracin"]
+NAMES = ["datainf", "graddot", "path", "tracin"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -23,7 +24,7 @@ def test_spec_leads_to_engine_and_settings(name):
         module, _, attribute = target.partition(":")
         loaded.append(getattr(importlib.import_module(module), attribute))
     factory, settings = loaded
-    assert hasattr(factory(settings()), "score_block")
+    assert isinstance(factory(settings()), BlockEngine | TaskEngine)
 
 
 def test_declaring_imports_nothing_heavy():

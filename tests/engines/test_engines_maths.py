@@ -14,7 +14,6 @@ from gradian_core.attribution.agreement import agreement
 from gradian_core.protocols import BlockEngine, ScoringContext
 from gradian_engines._datainf import DataInf, DataInfSettings
 from gradian_engines._graddot import GradDot, GradDotSettings
-from gradian_engines._tracin import TracIn, TracInSettings
 
 
 @dataclass
@@ -53,10 +52,6 @@ def datainf(**values):
 
 def graddot(**values):
     return GradDot(GradDotSettings(**values))
-
-
-def tracin(**values):
-    return TracIn(TracInSettings(**values))
 
 
 def brute(G, V, scale=0.1, damping=None):
@@ -151,9 +146,7 @@ def test_datainf_under_absolute_damping_does_not():
     assert not np.allclose(run(engine, 10 * G, 10 * V), run(engine, G, V), rtol=1e-2)
 
 
-@pytest.mark.parametrize(
-    "engine", [datainf(), graddot(), tracin(learning_rate=0.1)], ids=["datainf", "dot", "tracin"]
-)
+@pytest.mark.parametrize("engine", [datainf(), graddot()], ids=["datainf", "dot"])
 def test_linear_in_the_query_and_equivariant_in_the_rows(engine):
     G, V = draw()
     scores = run(engine, G, V)
@@ -192,7 +185,7 @@ def test_a_block_of_zeros_contributes_nothing():
         assert not run(engine, 0 * G, V).any()
 
 
-@pytest.mark.parametrize(("engine", "passes"), [(datainf(), 2), (graddot(), 1), (tracin(), 1)])
+@pytest.mark.parametrize(("engine", "passes"), [(datainf(), 2), (graddot(), 1)])
 def test_passes_do_not_grow_with_queries(engine, passes):
     G, V = draw(q=16)
     block = ArrayBlock(G)
@@ -208,7 +201,7 @@ def test_float32_gradients_are_summed_in_float64():
     np.testing.assert_allclose(run(graddot(), G, V), expected, rtol=1e-11)
 
 
-# --- graddot and tracin --------------------------------------------------------------------------
+# --- graddot -------------------------------------------------------------------------------------
 
 
 def test_normalize_query_divides_by_the_norm_over_all_blocks():
@@ -218,34 +211,6 @@ def test_normalize_query_divides_by_the_norm_over_all_blocks():
     found = graddot(normalize_query=True).score_block(ArrayBlock(G), V, whole)
     np.testing.assert_allclose(found[:3], V[:3] @ G.T / np.array([[2.0], [4.0], [8.0]]))
     assert not found[3].any()
-
-
-@pytest.mark.parametrize(
-    ("own", "logged", "rate"), [(None, 2e-4, 2e-4), (0.5, 2e-4, 0.5), (None, None, 1.0)]
-)
-def test_tracin_weighs_by_the_learning_rate(own, logged, rate):
-    G, V = draw()
-    found = run(tracin(learning_rate=own), G, V, learning_rate=logged)
-    np.testing.assert_allclose(found, rate * V @ G.T, rtol=1e-12)
-
-
-def test_tracin_normalises_like_graddot():
-    G, V = draw()
-    np.testing.assert_allclose(
-        run(tracin(normalize_query=True, learning_rate=0.5), G, V),
-        0.5 * run(graddot(normalize_query=True), G, V),
-    )
-
-
-def test_tracin_says_when_it_degenerates():
-    _, V = draw()
-    one = tracin().caveats(context(V, learning_rate=1e-4))
-    assert len(one) == 1
-    assert "graddot times the learning rate" in one[0]
-    unknown = tracin().caveats(context(V, n_checkpoints=3))
-    assert len(unknown) == 1
-    assert "learning rate is unknown" in unknown[0]
-    assert tracin().caveats(context(V, n_checkpoints=3, learning_rate=1e-4)) == ()
 
 
 def test_caveats_name_the_damping():
@@ -267,7 +232,6 @@ def test_caveats_name_the_damping():
         (DataInfSettings, {"lambda_override": -1.0}),
         (DataInfSettings, {"normalize_query": True}),
         (GradDotSettings, {"lambda_scale": 0.1}),
-        (TracInSettings, {"learning_rate": 0.0}),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(model, values):
@@ -276,5 +240,5 @@ def test_settings_that_make_no_sense_are_refused(model, values):
 
 
 def test_they_keep_the_protocol():
-    for engine in (datainf(), graddot(), tracin()):
+    for engine in (datainf(), graddot()):
         assert isinstance(engine, BlockEngine)
