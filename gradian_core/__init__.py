@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gradian_core.config.models import Config
     from gradian_core.flows.attribute import attribute
     from gradian_core.flows.diagnose import diagnose
+    from gradian_core.flows.explain import explain_example
     from gradian_core.flows.index import build_index
     from gradian_core.flows.train import train
     from gradian_core.report.model import Report
@@ -34,6 +35,7 @@ __all__ = [
     "attribute",
     "build_index",
     "diagnose",
+    "explain_example",
     "load_config",
     "train",
 ]
@@ -45,6 +47,7 @@ _HOMES = {
     "attribute": "gradian_core.flows.attribute",
     "build_index": "gradian_core.flows.index",
     "diagnose": "gradian_core.flows.diagnose",
+    "explain_example": "gradian_core.flows.explain",
     "load_config": "gradian_core.config.load",
     "train": "gradian_core.flows.train",
 }

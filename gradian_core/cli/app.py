@@ -31,6 +31,7 @@ _COMMANDS = {
     "demo": "Run the whole analysis on a tiny built-in model; no GPU, no network.",
     "diagnose": "Check training data, settings and logs for known faults; no GPU, no torch.",
     "doctor": "Check packages, devices, plugins and disk.",
+    "explain": "Show which part of a training row harmed an eval item.",
     "index": "Build the per-example gradient index: expensive, cached, resumable.",
     "init-config": "Write a starter config file.",
     "show-index": "Print what an index was built from.",
