@@ -137,6 +137,8 @@ def _verify(spec: object, hook: str) -> None:
         raise PluginFault(f"{hook}: the factory of {name} must read 'package.module:Name'")
     if spec.config is not None and not _matches(_IMPORT, spec.config):
         raise PluginFault(f"{hook}: the config of {name} must read 'package.module:Model'")
+    if isinstance(spec, CheckSpec) and spec.config is not None:
+        raise PluginFault(f"{hook}: {name} has a config, and checks take no options")
     if not isinstance(spec.requires, tuple) or not all(_matches(_MODULE, m) for m in spec.requires):
         raise PluginFault(f"{hook}: 'requires' of {name} must be a tuple of top-level modules")
     if spec.extra is not None and not _matches(_EXTRA, spec.extra):

@@ -9,6 +9,12 @@ HOOK = "@hookimpl\ndef gradian_engines(): "
 ARGUMENTS = "name='bad', summary='s', factory='m:C'"
 SPEC = 'EngineSpec(name="bad", summary="s", factory="m:C")'
 
+CHECK_WITH_OPTIONS = """
+@hookimpl
+def gradian_checks():
+    yield CheckSpec(name="x.y", summary="s", factory="m:C", config="m:M")
+"""
+
 BROKEN = {
     "import error": ("import surely_not_installed", "cannot be imported: ModuleNotFoundError"),
     "exit at import": ("raise SystemExit(3)", "cannot be imported: SystemExit: 3"),
@@ -101,6 +107,11 @@ BROKEN = {
             ("since", 1, "'since' of bad must be text"),
         )
     },
+    "check with options": (
+        CHECK_WITH_OPTIONS,
+        "x.y has a config, and checks take no options",
+    ),
+    "oracle": (f"{HOOK}yield EngineSpec({ARGUMENTS}, oracle='m')", "must read 'package.module:f"),
     "metric needs": (
         f"@hookimpl\ndef gradian_metrics(): yield MetricSpec({ARGUMENTS}, needs='luck')",
         "'needs' of bad must be",
