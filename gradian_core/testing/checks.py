@@ -31,7 +31,11 @@ def promises_of(registry: Registry, provided: Provided[CheckSpec]) -> Iterator[P
                 f"The spec has needs={spec.needs!r}, its parameters give {check.needs!r}.",
             ),
         ),
-        ("page", "its docstring opens with one line and says why it matters", _page),
+        (
+            "page",
+            "its docstring opens with its summary and says why it matters",
+            lambda check: _page(spec.summary, check),
+        ),
         ("trips", "it finds something in its own bad example, nothing in the good one", _trips),
         (
             "findings",
@@ -49,9 +53,12 @@ def _run(check: Check, facts: Mapping[str, Any]) -> list[Finding]:
     return list(check(**facts))
 
 
-def _page(check: Check) -> None:
+def _page(summary: str, check: Check) -> None:
     first, _, rest = check.page.partition("\n")
-    require(first.strip(), "The docstring has no first line.")
+    require(
+        first == f"{summary}.",
+        f"The docstring opens with {first!r}, and listings say {summary!r}: they must agree.",
+    )
     require(rest.strip(), "The docstring must say, after its first line, why it matters.")
 
 

@@ -161,7 +161,10 @@ BROKEN = {
         'summary="s" * 101, factory="m:C")',
     },
     "check:house.tiny:needs": {"undeclared": check(needs="")},
-    "check:house.tiny:page": {"one line": check().replace("Why it matters: they are few.", "")},
+    "check:house.tiny:page": {
+        "another summary": check().replace("Few rows.", "Many rows."),
+        "one line": check().replace("Why it matters: they are few.", ""),
+    },
     "check:house.tiny:trips": {
         "never": check("if False: yield"),
         "always": check("yield found()"),
