@@ -43,7 +43,8 @@ def attribute(
     capability
         Name of the capability in the report.
     engine
-        Attribution engine (default: datainf).
+        Attribution engine (default: datainf), or all: the default compared with every installed
+        one.
     cross_check
         Second engine for rank agreement, or none (default: graddot; datainf beside graddot or
         tracin).

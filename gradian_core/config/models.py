@@ -101,6 +101,9 @@ class EngineSection(Section):
     cross_check: str | None = "graddot"
     """A second engine for rank agreement, or ``none``. Left out beside ``graddot`` or
     ``tracin``, it is ``datainf``: those two rank alike."""
+    also: list[str] = Field(default_factory=list)
+    """More engines to compare with, or ``all`` that are installed. ``name: all`` is the default
+    engine compared with all."""
     lambda_scale: float = Field(0.1, ge=1e-100, le=1e100)
     """Damping relative to the mean squared gradient of each block."""
     lambda_override: float | None = Field(None, ge=1e-100, le=1e100)
@@ -119,6 +122,14 @@ class EngineSection(Section):
     @classmethod
     def _none_is_none(cls, value: object) -> object:
         return None if isinstance(value, str) and value.lower() in {"none", ""} else value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _all_is_a_comparison(cls, values: object) -> object:
+        if isinstance(values, dict) and values.get("name") == "all":
+            rest = {key: value for key, value in values.items() if key != "name"}
+            return {**rest, "also": ["all"]}
+        return values
 
     @model_validator(mode="before")
     @classmethod

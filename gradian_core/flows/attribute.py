@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradian_core.attribution.agreement import agreement
 from gradian_core.attribution.clusters import ClusterSummary, summarise
 from gradian_core.attribution.consensus import load_rules
 from gradian_core.attribution.embed import Embedder
@@ -19,6 +18,7 @@ from gradian_core.evaluation.gate import REGRESSED
 from gradian_core.evaluation.result import CapabilityResult
 from gradian_core.findings import Finding
 from gradian_core.flows.checkpoints import last_learning_rate
+from gradian_core.flows.compare import compare_engines, compared_with
 from gradian_core.flows.consensus import Vote, take_votes
 from gradian_core.flows.diagnose import examine
 from gradian_core.flows.evaluate import measure_capability
@@ -92,7 +92,8 @@ def attribute(
     points = Points(session, encoded, planner, force=force)
     main = run_engine(tools.engine_name, tools.engine, points)
     check = _cross_check(tools, main, points)
-    agreed = None if check is None else _agreement(main, check)
+    agreed = None if check is None else compared_with(main, check)
+    compared = compare_engines(points, main, check)
     vote = take_votes(points, measured=measured is not None) if config.engine.consensus else Vote()
     skipped = skipped_rows(encoded.tokens, config.grads.max_seq_length)
     texts = [example.full_text for example in session.dataset]
@@ -113,7 +114,12 @@ def attribute(
         capability=measured,
         attribution=Attribution(
             query=_query_report(session, queries.plan, measured, planner.uptake),
-            engine=EngineReport(name=main.name, settings=tools.engine_settings, agreement=agreed),
+            engine=EngineReport(
+                name=main.name,
+                settings=tools.engine_settings,
+                agreement=agreed,
+                compared=compared.agreements,
+            ),
             scores=main.total,
             net=main.net,
             assignment=assignment,
@@ -130,7 +136,11 @@ def attribute(
             *audited,
             *overlaps(audited, clusters, assignment.labels, encoded.tokens.ids),
         ],
-        not_done=(*vote.not_done, *(audit.report.not_done if audit is not None else ())),
+        not_done=(
+            *compared.not_done,
+            *vote.not_done,
+            *(audit.report.not_done if audit is not None else ()),
+        ),
         notes=[
             *session.dataset.notes,
             *(session.eval_dataset.notes if session.eval_dataset is not None else ()),
@@ -141,6 +151,7 @@ def attribute(
             *planner.notes,
             *points.notes,
             *main.scores.notes,
+            *compared.notes,
             *vote.notes,
             *notes,
             *session.registry.notes,
@@ -158,12 +169,6 @@ def _cross_check(tools: Tools, main: EngineRun, points: Points) -> EngineRun | N
         # the same numbers again; the comparison will find that, and say so
         return main
     return run_engine(tools.check_name, tools.check, points)
-
-
-def _agreement(main: EngineRun, check: EngineRun) -> AgreementReport:
-    # rows without a gradient would agree on their score of 0
-    scored = main.scores.scored
-    return AgreementReport.of(check.name, agreement(main.total[scored], check.total[scored]))
 
 
 def _assign(
@@ -274,6 +279,8 @@ def _provenance(points: Points, tools: Tools) -> Provenance:
         "cross_check": None
         if tools.check_name is None
         else {"name": tools.check_name, **tools.check_settings},
+        "also": list(config.engine.also),
+        "engine_options": config.engine.options,
         "consensus": load_rules().version if config.engine.consensus else None,
         "evaluation": config.evaluation.model_dump(mode="json"),
         "clustering": config.clustering.model_dump(mode="json"),

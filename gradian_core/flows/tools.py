@@ -16,7 +16,10 @@ from gradian_core.plugins.options import (
 from gradian_core.protocols import BlockEngine, Clusterer, LikelihoodMetric, TaskEngine, TextMetric
 from gradian_core.specs import MetricSpec
 
-__all__ = ["Tools", "resolve_tools"]
+__all__ = ["ALL", "Tools", "make_engine", "resolve_tools"]
+
+ALL = "all"
+"""In ``engine.also``: every installed engine whose packages are there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +70,12 @@ def resolve_tools(session: Session) -> Tools:
     """
     config, registry = session.config, session.registry
     refuse_unknown_names(config, registry)
-    engine, settings = _engine(session, config.engine.name)
+    engine, settings = make_engine(session, config.engine.name)
     check_name = config.engine.cross_check
-    check, check_settings = (None, {}) if check_name is None else _engine(session, check_name)
+    check, check_settings = (None, {}) if check_name is None else make_engine(session, check_name)
+    for name in config.engine.also:
+        if name != ALL:
+            make_engine(session, name)
     metric = registry.find("metric", config.evaluation.metric)
     clusterer = config.clustering.method
     owners = {
@@ -106,8 +112,10 @@ def _ignored(session: Session) -> tuple[dict[str, Any], str]:
     config, registry = session.config, session.registry
     name, check = config.engine.name, config.engine.cross_check
     ignored = ignored_engine_options(config, name, registry.config_model("engine", name))
-    # given for the cross-check by name, so meant for it
-    ignored.pop(f"engine.options.{check}", None)
+    # given by name for an engine that is run too, so meant for it
+    compared = registry.engines if ALL in config.engine.also else config.engine.also
+    for other in (check, *compared):
+        ignored.pop(f"engine.options.{other}", None)
     if check is None or check == name or not ignored:
         return ignored, ""
     left = ignored_engine_options(config, check, registry.config_model("engine", check))
@@ -115,7 +123,8 @@ def _ignored(session: Session) -> tuple[dict[str, Any], str]:
     return ignored, f"{check}, the cross-check, takes {', '.join(taken)}." if taken else ""
 
 
-def _engine(session: Session, name: str) -> tuple[BlockEngine | TaskEngine, dict[str, Any]]:
+def make_engine(session: Session, name: str) -> tuple[BlockEngine | TaskEngine, dict[str, Any]]:
+    """Make an engine with its settings from the config, and return both."""
     registry = session.registry
     options = engine_options(session.config, name, registry.config_model("engine", name))
     return registry.create("engine", name, options), options

@@ -27,7 +27,7 @@ __all__ = [
     "refuse_unknown_names",
 ]
 
-_CORES_OWN = {"name", "consensus", "cross_check", "options", "memory_limit_mb"}
+_CORES_OWN = {"name", "also", "consensus", "cross_check", "options", "memory_limit_mb"}
 """Settings of section ``engine`` that core reads itself."""
 
 

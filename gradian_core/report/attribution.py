@@ -83,6 +83,8 @@ class EngineReport(Part):
     """Its settings, defaults included."""
     agreement: AgreementReport | None = None
     """Cross-check by a second engine; null where none was run."""
+    compared: tuple[AgreementReport, ...] = ()
+    """Agreement with each of the further engines that were asked for."""
 
 
 class ExampleReport(Part):

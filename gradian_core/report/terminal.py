@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gradian_core.findings import Severity
-from gradian_core.report.attribution import ClusterReport, ExampleReport
+from gradian_core.report.attribution import AgreementReport, ClusterReport, ExampleReport
 from gradian_core.report.capability import CapabilityReport
 from gradian_core.report.format import count, interval, level, percent, signed
 from gradian_core.report.model import FindingReport, Report
@@ -55,6 +55,12 @@ def print_report(report: Report, console: Console) -> None:
         hidden = len(report.clusters) - _CLUSTERS
         if hidden > 0:
             console.print(f"{count(hidden, 'more cluster')} in report.json")
+    if report.engine is not None and report.engine.compared:
+        screen.table(
+            f"Other engines beside {report.engine.name}",
+            ("engine", "Spearman", "shared most harmful", "by chance"),
+            [_engine_cells(other) for other in report.engine.compared],
+        )
     top = report.top_examples
     for title, examples in (
         ("Most harmful examples", top.most_harmful),
@@ -132,6 +138,15 @@ def _capability(capability: CapabilityReport, screen: _Screen) -> None:
                 excerpt(capability.verdict, _CELL),
             )
         ],
+    )
+
+
+def _engine_cells(other: AgreementReport) -> tuple[str, ...]:
+    return (
+        other.engine,
+        "n/a" if other.spearman is None else f"{other.spearman:.3f}",
+        f"{percent(other.top_k_overlap)} of {other.top_k:,}",
+        percent(other.top_k_chance),
     )
 
 

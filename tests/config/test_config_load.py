@@ -370,3 +370,11 @@ def test_a_number_of_thousands_of_digits_is_one_sentence(tmp_path):
     path.write_text(f"seed: {'9' * 5000}\n")
     with pytest.raises(InputError, match=r"gradian.yaml:1:7: .*9… is no number that can be read"):
         load_config(path)
+
+
+def test_all_engines_is_the_default_beside_all(tmp_path):
+    path = tmp_path / "gradian.yaml"
+    path.write_text("engine: {name: all, cross_check: none}\n")
+    engine = load_config(path).engine
+    assert (engine.name, engine.also, engine.cross_check) == ("datainf", ["all"], None)
+    assert load_config(None, {"engine.name": "all"}).engine.also == ["all"]

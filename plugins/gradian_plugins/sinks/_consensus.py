@@ -1,16 +1,33 @@
-"""The consensus of unlike engines, in Markdown."""
+"""Several engines side by side, in Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gradian_core.report.attribution import EngineReport
 from gradian_core.report.consensus import ConsensusReport
 from gradian_core.report.format import percent
 from gradian_core.text import md_cell, md_code
 
-__all__ = ["consensus_lines"]
+__all__ = ["comparison_lines", "consensus_lines"]
 
 _ROWS = 20
+
+
+def comparison_lines(engine: EngineReport) -> Iterator[str]:
+    """Yield the table of engines compared with the reported one, line by line."""
+    yield from ("", f"## Other engines beside {md_code(engine.name)}", "")
+    yield from (
+        "| engine | Spearman, all rows | shared most harmful rows | by chance |",
+        "| --- | --- | --- | --- |",
+    )
+    for other in engine.compared:
+        spearman = "n/a" if other.spearman is None else f"{other.spearman:.3f}"
+        same = "" if other.independent else " (the same computation)"
+        yield (
+            f"| {md_code(other.engine)}{same} | {spearman} | {percent(other.top_k_overlap)} of "
+            f"{other.top_k:,} | {percent(other.top_k_chance)} |"
+        )
 
 
 def consensus_lines(report: ConsensusReport) -> Iterator[str]:

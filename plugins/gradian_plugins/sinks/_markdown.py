@@ -14,7 +14,7 @@ from gradian_core.report.format import count, interval, level, number, percent, 
 from gradian_core.report.model import FindingReport, Report
 from gradian_core.report.uptake import UptakeReport
 from gradian_core.text import excerpt, md_cell, md_code
-from gradian_plugins.sinks._consensus import consensus_lines
+from gradian_plugins.sinks._consensus import comparison_lines, consensus_lines
 
 __all__ = ["markdown"]
 
@@ -43,6 +43,8 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _capability(report.capability)
     if report.query is not None and report.query.uptake is not None:
         yield from _uptake(report.query.uptake)
+    if report.engine is not None and report.engine.compared:
+        yield from comparison_lines(report.engine)
     if report.consensus is not None:
         yield from consensus_lines(report.consensus)
     yield from _clusters(report)
