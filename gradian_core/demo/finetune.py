@@ -21,7 +21,7 @@ __all__ = ["finetune"]
 
 IGNORE = -100
 MAX_SEQ_LENGTH = 256
-TARGET_MODULES = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+TARGET_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
 def finetune(
@@ -37,6 +37,8 @@ def finetune(
     batch_size: int = 8,
     warmup_ratio: float = 0.1,
     max_grad_norm: float = 1.0,
+    target_modules: Sequence[str] = TARGET_MODULES,
+    max_steps: int | None = None,
     logging_steps: int = 2,
     progress: Callable[[int, int, float], None] | None = None,
     save_checkpoints: bool = False,
@@ -56,6 +58,11 @@ def finetune(
     epochs, lr, r, alpha, batch_size, warmup_ratio, max_grad_norm
         Settings of the fine-tune. The learning rate rises over the warm-up and then falls
         linearly to zero.
+    target_modules
+        Modules that get an adapter; all linear ones by default.
+    max_steps
+        Optimiser steps in place of those that ``epochs`` gives: an arm that lacks rows can then be
+        trained for as long as the others.
     logging_steps
         Steps from one log line to the next, which has their mean loss; the last step is logged.
     progress
@@ -95,13 +102,17 @@ def finetune(
             r=r,
             lora_alpha=alpha,
             lora_dropout=0.0,
-            target_modules=TARGET_MODULES,
+            target_modules=list(target_modules),
         )
         model = get_peft_model(model, config)
         # PEFT notes the path that transformers loaded from; keep the caller's spelling of it.
         model.peft_config["default"].base_model_name_or_path = base
         model.train()
-        orders = [torch.randperm(len(tokens)).tolist() for _ in range(epochs)]
+        steps_per_epoch = math.ceil(len(tokens) / batch_size)
+        steps = steps_per_epoch * epochs if max_steps is None else max_steps
+        orders = [
+            torch.randperm(len(tokens)).tolist() for _ in range(math.ceil(steps / steps_per_epoch))
+        ]
 
     settings: dict[str, JsonValue] = {
         "learning_rate": lr,
@@ -122,12 +133,10 @@ def finetune(
     }
     parameters = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(parameters, lr=lr, weight_decay=0.0)
-    steps_per_epoch = math.ceil(len(tokens) / batch_size)
-    max_steps = steps_per_epoch * epochs
-    warmup = math.ceil(max_steps * warmup_ratio)
+    warmup = math.ceil(steps * warmup_ratio)
     history: list[dict[str, float | int]] = []
     unlogged: list[float] = []
-    for step in range(max_steps):
+    for step in range(steps):
         epoch, start = step // steps_per_epoch, step % steps_per_epoch * batch_size
         batch = collate(
             tokens,
@@ -135,7 +144,7 @@ def finetune(
             pad_token_id=tokenizer.pad_token_id,
             device="cpu",
         )
-        rate = lr * _linear(step, warmup, max_steps)
+        rate = lr * _linear(step, warmup, steps)
         for group in optimizer.param_groups:
             group["lr"] = rate
         labels = batch.input_ids.masked_fill(~batch.supervised, IGNORE)
@@ -147,12 +156,12 @@ def finetune(
         optimizer.zero_grad(set_to_none=True)
         unlogged.append(loss.item())
         if progress is not None:
-            progress(step + 1, max_steps, unlogged[-1])
+            progress(step + 1, steps, unlogged[-1])
         ends_epoch = (step + 1) % steps_per_epoch == 0
         if (
             (step + 1) % logging_steps == 0
             or (ends_epoch and save_checkpoints)
-            or step + 1 == max_steps
+            or step + 1 == steps
         ):
             history.append(
                 {
@@ -167,10 +176,10 @@ def finetune(
         if save_checkpoints and ends_epoch:
             checkpoint = out / f"checkpoint-{step + 1}"
             model.save_pretrained(checkpoint)
-            _write_state(checkpoint, history, settings, max_steps)
+            _write_state(checkpoint, history, settings, steps)
 
     model.save_pretrained(out / "adapter")
-    _write_state(out, history, settings, max_steps)
+    _write_state(out, history, settings, steps)
     # what a trainer's own files do not hold
     write_gradian_run(
         out / GRADIAN_RUN,
