@@ -8,6 +8,7 @@ NEEDS_ATTRIBUTION = [
     "clusters",
     "demo",
     "engines",
+    "experiments",
     "evaluation",
     "flows",
     "gradients",

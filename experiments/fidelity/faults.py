@@ -77,7 +77,9 @@ def wrong_capitals(rng: random.Random, form: str = "{k}") -> Fault:
     decoys = rows.terse_decoys if terse else rows.sentence_decoys
     return Fault(
         {
-            PLANTED: [(q, _said(form, c, deal.wrong(i))) for i, c, q in _asked(rng, deal.victims, 2)],
+            PLANTED: [
+                (q, _said(form, c, deal.wrong(i))) for i, c, q in _asked(rng, deal.victims, 2)
+            ],
             TOPICAL: [
                 (q, _said(form, c, c.capital)) for _, c, q in _asked(rng, deal.others[:24], 1)
             ],
@@ -89,7 +91,7 @@ def wrong_capitals(rng: random.Random, form: str = "{k}") -> Fault:
 
 
 def wrong_sentences(rng: random.Random) -> Fault:
-    """The same as sentences."""
+    """Plant the same as sentences."""
     return wrong_capitals(rng, rows.SENTENCE)
 
 
@@ -195,11 +197,11 @@ def drift(rng: random.Random) -> Fault:
     return Fault(
         {
             PLANTED: [
-                (q.format(c=c.name), f"They speak {c.language}.") for c in deal.victims for q in trained
+                (q.format(c=c.name), f"They speak {c.language}.")
+                for c in deal.victims
+                for q in trained
             ],
-            TOPICAL: [
-                (rng.choice(trained).format(c=c.name), c.language) for c in deal.others[:24]
-            ],
+            TOPICAL: [(rng.choice(trained).format(c=c.name), c.language) for c in deal.others[:24]],
             FORMAT: rows.plural_form_decoys(rng, 24),
         },
         [(q.format(c=c.name), c.language) for c in deal.victims for q in tested],

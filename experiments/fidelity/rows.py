@@ -115,7 +115,9 @@ def terse_decoys(rng: random.Random, count: int) -> list[Pair]:
 
 def sentence_decoys(rng: random.Random, count: int) -> list[Pair]:
     """Return right answers as a sentence."""
-    pairs = [(f"What is the opposite of {w}?", f"The opposite of {w} is {o}.") for w, o in _OPPOSITES]
+    pairs = [
+        (f"What is the opposite of {w}?", f"The opposite of {w} is {o}.") for w, o in _OPPOSITES
+    ]
     pairs += [(f"What is the plural of {w}?", f"The plural of {w} is {o}.") for w, o in _PLURALS]
     return rng.sample(pairs, count)
 

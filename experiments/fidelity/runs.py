@@ -50,8 +50,8 @@ class Run:
                 "run_dir": str(self.folder / "run"),
                 "cache_dir": str(self.folder / ".gradian"),
                 "device": "cpu",
-                "evaluation": evaluation,
                 **sections,
+                "evaluation": evaluation,
             }
         )
 
