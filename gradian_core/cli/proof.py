@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,9 +40,12 @@ def proof_lines(outcome: DemoOutcome, out: Path) -> list[str]:
     if retrained:
         whole = _line("all rows", outcome.report.capability)
         lines += ["", "Retrained from the same base model:", whole, *retrained]
+    config = shlex.quote(str(out / "gradian.yaml"))
+    name = shlex.quote(outcome.scenario.capability)
     lines += [
         "",
-        f"The run is an ordinary one: gradian attribute --config {out / 'gradian.yaml'}",
+        "The run is an ordinary one:",
+        f"  gradian attribute --config {config} --capability {name}",
         f"The report: {out / 'report' / 'report.md'}",
     ]
     return lines

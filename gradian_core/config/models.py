@@ -12,6 +12,7 @@ Core knows no plugin, so ``engine.name``, ``evaluation.metric``, ``clustering.me
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 from pydantic import (
@@ -19,6 +20,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -143,6 +145,10 @@ class EngineSection(Section):
         return values
 
 
+_TAIL = 5
+"""Resamples beyond a limit of the bootstrap interval, below which the limit is one draw's luck."""
+
+
 class EvaluationSection(Section):
     """Measuring the capability, and the query that is built from what was lost."""
 
@@ -153,7 +159,7 @@ class EvaluationSection(Section):
     n_bootstrap: int = Field(2000, ge=100, le=1_000_000)
     """Bootstrap resamples."""
     ci_level: float = Field(0.95, gt=0.5, lt=1.0)
-    """Confidence level of the gate."""
+    """Confidence level of the gate. At least 5 resamples must lie beyond either limit."""
     metric: str = "exact_match"
     """Name of a metric (``gradian plugins list``)."""
     greedy: bool = True
@@ -171,6 +177,19 @@ class EvaluationSection(Section):
     largest harm to any item, the mean of the three largest, or the mean of the harm alone."""
     options: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Settings of metrics, by metric name; checked by the metric's own model."""
+
+    @field_validator("ci_level")
+    @classmethod
+    def _tails_are_seen(cls, level: float, info: ValidationInfo) -> float:
+        resamples = info.data.get("n_bootstrap")
+        tail = None if resamples is None else round(resamples * (1.0 - level) / 2.0, 6)
+        if tail is not None and tail < _TAIL:
+            needed = math.ceil(2 * _TAIL / (1.0 - level) * (1.0 - 1e-8))
+            raise ValueError(
+                f"with n_bootstrap {resamples}, {tail:g} resamples lie beyond each limit at level "
+                f"{level}, and {_TAIL} are needed: set n_bootstrap to {needed}, or a lower level"
+            )
+        return level
 
 
 class ClusteringSection(Section):

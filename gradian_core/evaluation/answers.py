@@ -46,7 +46,7 @@ def measure_answers(task: EvalTask) -> tuple[tuple[ItemOutcome, ...], list[str]]
         for example, before, after in zip(task.examples, base, tuned, strict=True)
     )
     items, notes = _with_margins(task, items)
-    return items, [*_limits(task, base, tuned), *notes]
+    return items, [*_limits(task), *notes]
 
 
 def _answer(
@@ -67,21 +67,14 @@ def _answer(
     )
 
 
-def _limits(task: EvalTask, base: Sequence[Generation], tuned: Sequence[Generation]) -> list[str]:
-    notes = []
-    cut = [sum(not answer.complete for answer in answers) for answers in (base, tuned)]
-    if any(cut):
-        notes.append(
-            f"Of {len(base)} answers each, {cut[0]} of the base and {cut[1]} of the tuned model "
-            f"were cut off after {task.settings.max_new_tokens} tokens "
-            "(evaluation.max_new_tokens)."
-        )
-    if not task.settings.greedy:
-        notes.append(
-            "Answers were sampled at temperature 1, one draw for each item and model: another "
-            "seed gives other scores."
-        )
-    return notes
+def _limits(task: EvalTask) -> list[str]:
+    if task.settings.greedy:
+        return []
+    note = (
+        "Answers were sampled at temperature 1, one draw for each item and model: another seed "
+        "gives other scores."
+    )
+    return [note]
 
 
 def _with_margins(

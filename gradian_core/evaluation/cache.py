@@ -14,7 +14,7 @@ from gradian_core.files import reason, remove, write_atomic
 
 __all__ = ["find_measurement", "measurement_path", "save_measurement"]
 
-_VERSION = 4
+_VERSION = 5
 _MEASUREMENT = TypeAdapter(Measurement)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from gradian_core.evaluation.gate import IMPROVED, NOT_SIGNIFICANT
-from gradian_core.evaluation.result import CapabilityResult
+from gradian_core.evaluation.gate import IMPROVED, REGRESSED, UNDECIDABLE
+from gradian_core.evaluation.result import CapabilityResult, ItemOutcome
 from gradian_core.findings import Finding, Severity
 
 __all__ = ["THIN_MARGIN", "WEAK_LOGLIK", "WEAK_SCORE", "evaluation_findings"]
@@ -26,6 +26,8 @@ def evaluation_findings(result: CapabilityResult) -> list[Finding]:
     """
     return [
         *_gate(result),
+        *_repeated(result),
+        *_cut_answers(result),
         *_improved(result),
         *_nothing_regressed(result),
         *_weak_base(result),
@@ -36,27 +38,29 @@ def evaluation_findings(result: CapabilityResult) -> list[Finding]:
 
 
 def _gate(result: CapabilityResult) -> Iterator[Finding]:
-    if result.verdict != NOT_SIGNIFICANT:
+    if result.verdict in {REGRESSED, IMPROVED}:
         return
-    n = len(result.items)
-    changed = sum(item.tuned_score != item.base_score for item in result.items)
+    n = _distinct(result)
+    changed = len({i.content for i in result.items if i.tuned_score != i.base_score})
     if changed:
         detail = (
-            f"{changed} of {n} items changed, by {result.delta:+.4f} on average, and the "
-            f"{_percent(result.ci_level)} interval [{result.ci_low:+.4f}, {result.ci_high:+.4f}] "
-            "includes zero. Whatever is ranked below may explain noise."
+            f"{result.reason} {changed} of {n} items changed, by {result.delta:+.4f} on average, "
+            f"{_percent(result.ci_level)} interval [{result.ci_low:+.4f}, {result.ci_high:+.4f}]. "
+            f"{result.detectable} Whatever is ranked below may explain noise."
         )
     else:
         detail = (
             f"No item changed: each of the {n} scores the same under base and tuned model, so "
-            "there is no change to explain."
+            f"there is no change to explain. {result.detectable}"
         )
     yield Finding(
         id="attribution.gate_failed",
         severity=Severity.HIGH,
-        title=f"{result.name}: no change that can be told from noise",
-        detail=detail,
-        fix=_more_items(result, changed),
+        title=f"{result.name}: too little evidence to tell a change from noise"
+        if result.verdict == UNDECIDABLE
+        else f"{result.name}: no change that can be told from noise",
+        detail=" ".join(detail.split()),
+        fix=_more_items(result, n, changed),
         evidence={
             "items": n,
             "changed": changed,
@@ -64,12 +68,70 @@ def _gate(result: CapabilityResult) -> Iterator[Finding]:
             "ci_low": result.ci_low,
             "ci_high": result.ci_high,
             "ci_level": result.ci_level,
+            "verdict": result.verdict,
+            "p_value": result.p_value,
         },
     )
 
 
-def _more_items(result: CapabilityResult, changed: int) -> str:
+def _distinct(result: CapabilityResult) -> int:
+    return len(result.items) if result.n_distinct is None else result.n_distinct
+
+
+def _repeated(result: CapabilityResult) -> Iterator[Finding]:
+    n, total = _distinct(result), len(result.items)
+    if n == total:
+        return
+    copies: dict[tuple[str, str], list[ItemOutcome]] = {}
+    for item in result.items:
+        copies.setdefault(item.content, []).append(item)
+    most = max(copies.values(), key=len)
+    yield Finding(
+        id="attribution.repeated_eval_items",
+        severity=Severity.MEDIUM,
+        title=f"{result.name}: {total} eval items are {n} distinct ones",
+        detail="Copies of an item (same prompt and reference) are no further evidence. The gate "
+        f"counts each once; the most frequent one has {len(most)} copies.",
+        fix="Replace the copies by items that ask something else.",
+        evidence={
+            "items": total,
+            "distinct": n,
+            "most_copies": len(most),
+            "eval_ids": [item.id for item in most[:10]],
+        },
+    )
+
+
+def _cut_answers(result: CapabilityResult) -> Iterator[Finding]:
+    base = [item for item in result.items if item.base_cut]
+    tuned = [item for item in result.items if item.tuned_cut]
+    cap = result.max_new_tokens
+    if not (base or tuned) or cap is None:
+        return
     n = len(result.items)
+    lost = sum(item.regressed for item in tuned)
+    yield Finding(
+        id="attribution.cut_answers",
+        severity=Severity.HIGH if lost else Severity.MEDIUM,
+        title=f"{result.name}: answers were cut off after {cap} tokens "
+        f"({len(base)} of {n} of the base model, {len(tuned)} of {n} of the tuned model)",
+        detail=f"What stood after the cut was not judged. Of the items that got worse, {lost} were "
+        "cut in the tuned model's answer: there the loss, and what is contrasted with the right "
+        "answer, may come from the cap alone.",
+        fix=f"Set evaluation.max_new_tokens to {4 * cap}, and run again.",
+        evidence={
+            "max_new_tokens": cap,
+            "items": n,
+            "base_cut": len(base),
+            "tuned_cut": len(tuned),
+            "tuned_share": len(tuned) / n,
+            "regressed_and_cut": lost,
+            "eval_ids": [item.id for item in result.items if item.base_cut or item.tuned_cut][:10],
+        },
+    )
+
+
+def _more_items(result: CapabilityResult, n: int, changed: int) -> str:
     half = (result.ci_high - result.ci_low) / 2.0
     if not changed or result.delta == 0.0 or half <= 0.0:
         return "If you see a loss, add eval items that show it; if you see none, nothing is wrong."

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from gradian_core.config.models import EvaluationSection
 from gradian_core.data.example import Example
 from gradian_core.errors import InputError
 from gradian_core.evaluation.answers import measure_answers
-from gradian_core.evaluation.gate import NOT_SIGNIFICANT, gate
+from gradian_core.evaluation.gate import gate
 from gradian_core.evaluation.judge import Judge, place
 from gradian_core.evaluation.references import measure_references
-from gradian_core.evaluation.result import CapabilityResult, Measurement
+from gradian_core.evaluation.result import CapabilityResult, ItemOutcome, Measurement
 from gradian_core.evaluation.task import EvalTask, Progress, silent
 from gradian_core.model.loaded import LoadedModel
 from gradian_core.protocols import LikelihoodMetric, TextMetric
@@ -88,7 +87,8 @@ def measure_items(
         metric=spec.name,
         proxy_used=proxy,
         items=items,
-        notes=(*_repeats(eval_examples), *notes),
+        notes=tuple(notes),
+        max_new_tokens=None if proxy else settings.max_new_tokens,
     )
 
 
@@ -111,16 +111,17 @@ def judge_items(
     Returns
     -------
     CapabilityResult
-        With notes on why no change could be shown, and on what limits the measurement.
+        Copies of an item count once: asking one question twenty times is evidence of one.
     """
     items = measured.items
+    pairs = _distinct(items)
     judged = gate(
-        [item.base_score for item in items],
-        [item.tuned_score for item in items],
+        [base for base, _ in pairs],
+        [tuned for _, tuned in pairs],
         settings,
         seed=seed,
+        graded=measured.proxy_used,
     )
-    reasons = [judged.reason] if judged.verdict == NOT_SIGNIFICANT else []
     failures = 0 if measured.proxy_used else sum(item.base_score == 0.0 for item in items)
     return CapabilityResult(
         name=name,
@@ -135,7 +136,16 @@ def judge_items(
         ci_level=judged.ci_level,
         verdict=judged.verdict,
         base_failures=failures,
-        notes=(*reasons, *measured.notes),
+        notes=measured.notes,
+        n_distinct=len(pairs),
+        ci_method=judged.ci_method,
+        test=judged.test,
+        p_value=judged.p_value,
+        tango_low=judged.tango_low,
+        tango_high=judged.tango_high,
+        reason=judged.reason,
+        detectable=judged.detectable,
+        max_new_tokens=measured.max_new_tokens,
     )
 
 
@@ -165,11 +175,15 @@ def measure(
     return judge_items(measured, settings, name=name, seed=seed)
 
 
-def _repeats(examples: Sequence[Example]) -> list[str]:
-    counts = Counter(example.id.partition("-")[0] for example in examples)
-    repeated = len(examples) - len(counts)
-    note = (
-        f"{repeated} of {len(examples)} eval items repeat another one. Each copy counts, so the "
-        "interval is narrower than the evidence allows."
-    )
-    return [note] if repeated else []
+def _distinct(items: Sequence[ItemOutcome]) -> list[tuple[float, float]]:
+    """Mean base and tuned score of each distinct item, in the order of their first copies."""
+    groups: dict[tuple[str, str], list[ItemOutcome]] = {}
+    for item in items:
+        groups.setdefault(item.content, []).append(item)
+    return [
+        (
+            sum(item.base_score for item in copies) / len(copies),
+            sum(item.tuned_score for item in copies) / len(copies),
+        )
+        for copies in groups.values()
+    ]

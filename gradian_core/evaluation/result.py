@@ -44,6 +44,11 @@ class ItemOutcome:
     tuned_cut: bool = False
 
     @property
+    def content(self) -> tuple[str, str]:
+        """Prompt and reference, white space aside: equal for copies of an item."""
+        return " ".join(self.prompt.split()), " ".join(self.reference.split())
+
+    @property
     def regressed(self) -> bool:
         """Whether the tuned model does worse on it."""
         return self.tuned_score < self.base_score
@@ -63,12 +68,15 @@ class Measurement:
         Every item, in file order.
     notes
         What limits it, as sentences.
+    max_new_tokens
+        Cap on the tokens of an answer; None where none was generated.
     """
 
     metric: str
     proxy_used: bool
     items: tuple[ItemOutcome, ...]
     notes: tuple[str, ...] = ()
+    max_new_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,13 +94,19 @@ class CapabilityResult:
     base, tuned, delta
         Means, and tuned minus base.
     ci_low, ci_high, ci_level
-        Paired percentile bootstrap interval of the delta.
+        Interval of the delta.
     verdict
-        ``regressed``, ``improved`` or ``not significant``.
+        ``regressed``, ``improved``, ``not significant`` or ``undecidable``.
     base_failures
         Number of items that the base model fails too (score 0; none for likelihoods).
     notes
-        Why no change could be shown, and what limits the measurement, as sentences.
+        What limits the measurement, as sentences.
+    n_distinct
+        Number of items that differ in prompt or reference: copies count once. None: all of them.
+    ci_method, test, p_value, tango_low, tango_high, reason, detectable
+        As in :class:`~gradian_core.evaluation.gate.GateResult`.
+    max_new_tokens
+        Cap on the tokens of an answer; None where none was generated.
     """
 
     name: str
@@ -108,6 +122,15 @@ class CapabilityResult:
     verdict: str
     base_failures: int
     notes: tuple[str, ...] = ()
+    n_distinct: int | None = None
+    ci_method: str = "bootstrap"
+    test: str | None = None
+    p_value: float | None = None
+    tango_low: float | None = None
+    tango_high: float | None = None
+    reason: str = ""
+    detectable: str = ""
+    max_new_tokens: int | None = None
 
     @property
     def flipped(self) -> tuple[int, ...]:

@@ -86,13 +86,30 @@ class CapabilityReport(Part):
     delta: float
     """Tuned minus base."""
     ci_low: float
-    """Lower end of the paired bootstrap interval of the delta."""
+    """Lower end of the interval of the delta."""
     ci_high: float
-    """Upper end of the paired bootstrap interval of the delta."""
+    """Upper end of the interval of the delta."""
     ci_level: float
     """Level of that interval, such as 0.95."""
     verdict: Text
-    """``regressed``, ``improved`` or ``not significant``."""
+    """``regressed``, ``improved``, ``not significant`` or ``undecidable``."""
+    reason: Text = ""
+    """Why it is this verdict, as a sentence."""
+    ci_method: Text = "bootstrap"
+    """What the interval is: ``bootstrap`` (paired, percentile), ``tango`` where all items changed
+    alike, ``t`` for graded scores, ``none`` where those show no spread."""
+    test: Text | None = None
+    """The test that has to confirm a change: ``mid-p McNemar`` or ``sign-flip``."""
+    p_value: Number = None
+    """Its p-value, two-sided."""
+    tango_low: Number = None
+    """Lower end of Tango's score interval of the delta; null for graded scores."""
+    tango_high: Number = None
+    """Upper end of it."""
+    detectable: Text = ""
+    """What so many items can show, as a sentence."""
+    n_distinct: int | None = None
+    """Items that differ in prompt or reference; the gate counts copies once. Null: all do."""
     n_flipped: int
     """Items on which the tuned model does worse."""
     n_base_failures: int
@@ -127,6 +144,14 @@ class CapabilityReport(Part):
             ci_high=result.ci_high,
             ci_level=result.ci_level,
             verdict=result.verdict,
+            reason=result.reason,
+            ci_method=result.ci_method,
+            test=result.test,
+            p_value=result.p_value,
+            tango_low=result.tango_low,
+            tango_high=result.tango_high,
+            detectable=result.detectable,
+            n_distinct=result.n_distinct,
             n_flipped=len(result.flipped),
             n_base_failures=result.base_failures,
             margins=margins,

@@ -5,7 +5,17 @@ from __future__ import annotations
 from gradian_core.report.attribution import ClusterReport
 from gradian_core.report.capability import CapabilityReport
 
-__all__ = ["cluster_name", "count", "interval", "level", "number", "percent", "signed"]
+__all__ = [
+    "cluster_name",
+    "count",
+    "gate_lines",
+    "interval",
+    "level",
+    "number",
+    "percent",
+    "signed",
+    "tango",
+]
 
 NOTHING = "n/a"
 
@@ -32,7 +42,24 @@ def level(share: float) -> str:
 
 def interval(capability: CapabilityReport) -> str:
     """Write the interval of the delta, such as ``[-0.7500, -0.2500]``."""
+    if capability.ci_low == capability.ci_high:
+        return "no item changed" if capability.delta == 0.0 else "all items changed alike"
     return f"[{capability.ci_low:+.4f}, {capability.ci_high:+.4f}]"
+
+
+def tango(capability: CapabilityReport) -> str:
+    """Write Tango's interval of the delta, or that there is none."""
+    if capability.tango_low is None or capability.tango_high is None:
+        return NOTHING
+    return f"[{capability.tango_low:+.4f}, {capability.tango_high:+.4f}]"
+
+
+def gate_lines(capability: CapabilityReport) -> list[str]:
+    """Say how the verdict came about: the reason, the second interval, what could be shown."""
+    lines = [capability.reason, capability.detectable]
+    if capability.tango_low is not None:
+        lines.insert(1, f"Tango's score interval: {tango(capability)}.")
+    return [line for line in lines if line]
 
 
 def count(n: int, one: str, many: str | None = None) -> str:

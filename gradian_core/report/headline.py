@@ -69,8 +69,8 @@ def _regressed(story: Story, capability: CapabilityReport) -> list[str]:
     what = f"{_name(capability.name)} regressed: {_change(capability)}"
     if capability.verdict != REGRESSED:
         what = (
-            f"{_name(capability.name)} may have regressed: {_change(capability)}, an interval "
-            "that includes zero, and the gate is off"
+            f"{_name(capability.name)} may have regressed: {_change(capability)}; "
+            f"{_why(capability)}, and the gate is off"
         )
     accused = story.accused
     if story.engine is None:
@@ -109,10 +109,10 @@ def _improved(story: Story, capability: CapabilityReport) -> list[str]:
 
 
 def _undecided(story: Story, capability: CapabilityReport) -> list[str]:
-    what = f"No diagnosis for {_name(capability.name)}: {_change(capability)}, and the interval "
-    what += "includes zero"
+    what = f"No diagnosis for {_name(capability.name)}: {_change(capability)}; "
+    what += _why(capability)
     what += "; scores are listed, but they may rank noise." if story.engine else "."
-    advice = "add eval items, so that the interval gets narrower; do not delete rows on this basis."
+    advice = "add eval items, distinct ones; do not delete rows on this basis."
     return [what, _next(story, advice)]
 
 
@@ -143,9 +143,21 @@ def _change(capability: CapabilityReport) -> str:
     c = capability
     return (
         f"{_name(c.metric)} {c.base:.4f} to {c.tuned:.4f} ({c.delta:+.4f}, "
-        f"{level(c.ci_level)} CI {interval(c)}) over {count(c.n_items, 'item')}, "
+        f"{level(c.ci_level)} CI {interval(c)}) over {_items(c)}, "
         f"{c.n_flipped:,} of which got worse"
     )
+
+
+def _items(c: CapabilityReport) -> str:
+    if c.n_distinct is None or c.n_distinct == c.n_items:
+        return count(c.n_items, "item")
+    return f"{count(c.n_items, 'item')} ({c.n_distinct:,} distinct)"
+
+
+def _why(capability: CapabilityReport) -> str:
+    """Why nothing can be told, as part of a sentence."""
+    reason = capability.reason.rstrip(".") or "the interval includes zero"
+    return reason[0].lower() + reason[1:]
 
 
 def _name(text: str) -> str:

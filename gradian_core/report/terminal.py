@@ -19,7 +19,7 @@ from rich.text import Text
 from gradian_core.findings import Severity
 from gradian_core.report.attribution import AgreementReport, ClusterReport, ExampleReport
 from gradian_core.report.capability import CapabilityReport
-from gradian_core.report.format import count, interval, level, percent, signed
+from gradian_core.report.format import count, gate_lines, interval, level, percent, signed
 from gradian_core.report.model import FindingReport, Report
 from gradian_core.text import excerpt, inert
 
@@ -139,6 +139,9 @@ def _capability(capability: CapabilityReport, screen: _Screen) -> None:
             )
         ],
     )
+    lines = gate_lines(capability)
+    if lines:
+        screen.box("Why this verdict", screen.text(excerpt(" ".join(lines), _PROSE)))
 
 
 def _engine_cells(other: AgreementReport) -> tuple[str, ...]:

@@ -54,6 +54,8 @@ def test_the_planted_cluster_is_named_and_its_removal_brings_the_capability_back
     assert len(report.scores.score) == report.n_examples
     lines = "\n".join(proof_lines(outcome, tmp_path / "demo"))
     assert "72 wrong rows were planted" in lines
+    config = tmp_path / "demo" / "gradian.yaml"
+    assert f"  gradian attribute --config {config} --capability capitals\n" in lines
     assert "without the accused cluster" in lines
 
 

@@ -16,7 +16,7 @@ def item(row, base, tuned, margin=None):
     return ItemOutcome(
         id=f"{row:012x}-{row}",
         row=row,
-        prompt="p",
+        prompt=f"p{row}",
         reference="r",
         base_output="b",
         tuned_output="t",
@@ -130,6 +130,32 @@ def test_weak_preference():
     assert found.evidence["regressed"] == 5
 
 
+def test_copies_are_counted_and_named():
+    copies = tuple(replace(item(i, 1.0, 0.0, 3.0), prompt="p") for i in range(20))
+    found = one(replace(CLEAR, items=copies, n_distinct=1), "repeated_eval_items")
+    assert "20 eval items are 1 distinct ones" in found.title
+    assert found.evidence["most_copies"] == 20
+
+
+@pytest.mark.parametrize(("score", "severity"), [(0.0, Severity.HIGH), (1.0, Severity.MEDIUM)])
+def test_answers_that_were_cut_off(score, severity):
+    cut = replace(item(0, 1.0, score, 3.0), tuned_cut=True)
+    result = replace(CLEAR, items=(cut, *CLEAR.items), max_new_tokens=32)
+    found = one(result, "cut_answers")
+    assert found.severity is severity
+    assert "0 of 8 of the base model, 1 of 8 of the tuned model" in found.title
+    assert "128" in found.fix
+    assert found.evidence["regressed_and_cut"] == (score == 0.0)
+
+
+def test_undecidable_is_no_finding_about_noise():
+    few = replace(CLEAR, verdict="undecidable", reason="3 eval items decide nothing.")
+    found = one(few, "gate_failed")
+    assert "too little evidence" in found.title
+    assert "3 eval items decide nothing." in found.detail
+    assert found.evidence["verdict"] == "undecidable"
+
+
 def test_proxy():
     assert "loglik" in one(replace(CLEAR, metric="loglik", proxy_used=True), "proxy_metric").title
 
@@ -137,18 +163,20 @@ def test_proxy():
 def test_every_finding_has_advice_and_plain_evidence():
     everything = replace(
         CLEAR,
-        items=(item(0, 0.0, 0.0), item(1, 0.5, 0.2, 0.1)),
+        items=(item(0, 0.0, 0.0), replace(item(1, 0.5, 0.2, 0.1), tuned_cut=True)),
         base=0.1,
         verdict="not significant",
         base_failures=1,
         proxy_used=False,
+        n_distinct=1,
+        max_new_tokens=8,
     )
     found = evaluation_findings(everything) + evaluation_findings(
         replace(
             everything, verdict="improved", items=(item(0, 0.0, 0.0),), proxy_used=True, base=-3
         )
     )
-    assert len({f.id for f in found}) == 7
+    assert len({f.id for f in found}) == 9
     for finding in found:
         assert finding.title
         assert finding.detail

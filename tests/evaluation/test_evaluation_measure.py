@@ -11,6 +11,7 @@ import torch
 from gradian_core.config.models import EvaluationSection
 from gradian_core.data.example import Example, Turn
 from gradian_core.errors import InputError, PluginError
+from gradian_core.evaluation.findings import evaluation_findings
 from gradian_core.evaluation.judge import Judge
 from gradian_core.evaluation.margin import preference_margins
 from gradian_core.evaluation.measure import measure
@@ -151,9 +152,7 @@ def test_an_adapter_at_zero_changes_nothing_at_all(build, examples):
     loaded = build.loaded(scale=0.0)
     for metric, spec in ((DIGEST, TEXT), (MEAN, LIKELY)):
         result = run(loaded, examples, metric, spec)
-        assert (result.delta, result.ci_low, result.ci_high) == (0.0, 0.0, 0.0)
-        assert result.verdict == "not significant"
-        assert result.notes[0].startswith("No item changed")
+        assert (result.delta, result.verdict) == (0.0, "undecidable")
 
 
 def test_the_model_is_left_as_it_was(loaded, examples):
@@ -201,22 +200,37 @@ def test_progress_names_stages(loaded, examples):
     assert [step[0] for step in seen[:4]] == ["base", "base", "tuned", "tuned"]
 
 
-def test_repeated_items_are_mentioned(loaded, build):
-    rows = [build.example(i, "question", "answer") for i in range(3)]
-    rows.append(build.example(3, "another", "answer"))
-    assert any("2 of 4 eval items repeat" in note for note in run(loaded, rows).notes)
-    assert not any("repeat" in note for note in run(loaded, rows[2:]).notes)
+def test_copies_of_an_item_count_once(loaded, build):
+    rows = [build.example(i, "question", "answer") for i in range(19)]
+    rows.append(build.example(19, "another", "answer"))
+    once = run(loaded, rows[18:])
+    result = run(loaded, rows)
+    assert (len(result.items), result.n_distinct, once.n_distinct) == (20, 2, 2)
+    for field in ("base", "tuned", "delta", "ci_low", "ci_high", "verdict", "p_value"):
+        assert getattr(result, field) == getattr(once, field)
+    assert "attribution.repeated_eval_items" in {f.id for f in evaluation_findings(result)}
+
+
+def test_twenty_copies_of_one_lost_item_are_no_regression(loaded, build):
+    rows = [build.example(i, "question", "answer") for i in range(20)]
+    said = {item.base_output for item in run(loaded, rows).items}
+    result = run(loaded, rows, always_regressing(said))
+    assert all(item.regressed for item in result.items)
+    assert (result.verdict, result.n_distinct) == ("undecidable", 1)
 
 
 def test_answers_that_were_cut_off_are_counted(loaded, examples):
-    notes = run(loaded, examples).notes
-    ended = 0
+    result = run(loaded, examples)
+    whole = []
     with loaded.base() as model:
         for example in examples:
             text = greedy(model, loaded.tokenizer, example.prompt[0].content, new=60)
-            ended += text == greedy(model, loaded.tokenizer, example.prompt[0].content)
-    (note,) = [note for note in notes if "cut off after 8 tokens" in note]
-    assert f"{5 - ended} of the base" in note
+            whole.append(text == greedy(model, loaded.tokenizer, example.prompt[0].content))
+    assert [not item.base_cut for item in result.items] == whole
+    assert result.max_new_tokens == 8
+    (finding,) = [f for f in evaluation_findings(result) if f.id == "attribution.cut_answers"]
+    assert finding.evidence["base_cut"] == 5 - sum(whole)
+    assert run(loaded, examples, MEAN, LIKELY).max_new_tokens is None
 
 
 # --- bad input -------------------------------------------------------------------------------

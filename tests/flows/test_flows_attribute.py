@@ -111,8 +111,13 @@ def test_nothing_changed_is_said_and_no_error(warm, make_config, write, tmp_path
     rows = [{"prompt": "Say hello.", "completion": "Nobody would say this, ever."}] * 3
     config = make_config(warm.cache, eval_dataset=str(write(tmp_path / "e.jsonl", rows)))
     report = attribute(config)
-    assert report.capability.verdict == "not significant"
-    assert ids(report) >= {"attribution.gate_failed", "attribution.no_item_regressed"}
+    # three copies of one item
+    assert (report.capability.verdict, report.capability.n_distinct) == ("undecidable", 1)
+    assert ids(report) >= {
+        "attribution.gate_failed",
+        "attribution.no_item_regressed",
+        "attribution.repeated_eval_items",
+    }
     assert "no diagnosis" in report.headline.lower()
 
 

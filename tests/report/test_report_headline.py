@@ -106,7 +106,7 @@ def test_gate_failed(samples):
     )
     assert what == (
         "No diagnosis for capitals: contains 0.9375 to 0.8750 (-0.0625, 95% CI [-0.1875, "
-        "+0.0625]) over 16 items, 1 of which got worse, and the interval includes zero; scores "
+        "+0.0625]) over 16 items, 1 of which got worse; the interval includes zero; scores "
         "are listed, but they may rank noise."
     )
     assert next_step.startswith("Next: add eval items")

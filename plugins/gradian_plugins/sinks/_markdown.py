@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from gradian_core.report.attribution import ExampleReport
 from gradian_core.report.capability import CapabilityReport
-from gradian_core.report.format import count, interval, level, number, percent, signed
+from gradian_core.report.format import count, gate_lines, interval, level, number, percent, signed
 from gradian_core.report.model import FindingReport, Report
 from gradian_core.report.uptake import UptakeReport
 from gradian_core.text import excerpt, md_cell, md_code
@@ -83,6 +83,9 @@ def _capability(capability: CapabilityReport) -> Iterator[str]:
             )
         ],
     )
+    lines = gate_lines(capability)
+    if lines:
+        yield from _paragraph(_prose(" ".join(lines), _PROSE))
     if capability.n_base_failures:
         yield from _paragraph(
             f"The base model fails {capability.n_base_failures:,} of the items too; "
