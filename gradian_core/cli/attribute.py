@@ -17,6 +17,7 @@ def attribute(
     capability: str = "capability",
     engine: str | None = None,
     cross_check: str | None = None,
+    consensus: bool = False,
     metric: str | None = None,
     device: str | None = None,
     cache_dir: Path | None = None,
@@ -48,6 +49,8 @@ def attribute(
     cross_check
         Second engine for rank agreement, or none (default: graddot; datainf beside graddot or
         tracin).
+    consensus
+        Also ask three unlike engines for whom all of them blame.
     metric
         How the capability is measured (default: exact_match).
     device
@@ -79,6 +82,7 @@ def attribute(
             "run_dir": run,
             "engine.name": engine,
             "engine.cross_check": cross_check,
+            "engine.consensus": consensus or None,
             "evaluation.metric": metric,
             "device": device,
             "cache_dir": cache_dir,

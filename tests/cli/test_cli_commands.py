@@ -298,3 +298,16 @@ def test_doctor_sees_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
     folder, free = environment._disk(tmp_path / "not" / "there")
     assert folder.warning == f"{tmp_path} cannot be written to; use --cache-dir"
     assert free.value.endswith("GiB")
+
+
+def test_consensus_is_a_flag(gradian, flow):
+    seen = []
+
+    def record(config, **_):
+        seen.append(config.engine.consensus)
+        return REPORT
+
+    flow("attribute", "attribute", record)
+    assert gradian("attribute", *INPUTS).code == 0
+    assert gradian("attribute", *INPUTS, "--consensus").code == 0
+    assert seen == [False, True]
