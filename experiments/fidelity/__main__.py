@@ -3,7 +3,7 @@
 Usage, from the root of a checkout with the ``attribution`` extra::
 
     python -m experiments.fidelity --tier pr
-    python -m experiments.fidelity --tier nightly --truth --cost
+    python -m experiments.fidelity --tier nightly --truth 0 --cost
 
 Everything that takes time lies in ``build/fidelity`` under the hash of what made it: what was
 stopped goes on where it was.
@@ -45,7 +45,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--tier", choices=TIERS, default="pr")
     parser.add_argument("--scenario", choices=SCENARIOS, action="append", help="only these")
     parser.add_argument("--seeds", type=int, nargs="+", help="in place of the tier's")
-    parser.add_argument("--truth", action="store_true", help="retrain without the planted rows")
+    parser.add_argument(
+        "--truth",
+        type=int,
+        nargs="+",
+        metavar="SEED",
+        help="retrain the runs of these seeds without the planted rows",
+    )
     parser.add_argument("--cost", action="store_true", help="measure what engines cost")
     parser.add_argument("--cache", type=Path, default=ROOT / "build/fidelity")
     parser.add_argument("--results", type=Path, help="folder for fidelity.json and .md")
@@ -62,6 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     shown = [f"--tier {options.tier}"]
     shown += [f"--scenario {name}" for name in options.scenario or ()]
     shown += [f"--seeds {' '.join(map(str, options.seeds))}"] if options.seeds else []
+    shown += [f"--truth {' '.join(map(str, options.truth))}"] if options.truth else []
+    shown += ["--cost"] if options.cost else []
     command = " ".join(["python -m experiments.fidelity", *shown])
     more: dict[str, Any] = {}
     if options.cost:
@@ -70,9 +78,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         more["truth"] = [
             truth(record.scenario, record.seed, options.cache).values()
             for record in records
-            if record.kind == "data" and record.regressed
+            if record.kind == "data" and record.regressed and record.seed in options.truth
         ]
-    text = page(records, command, library_versions()) + _more(more)
+    builds = more["cost"]["index builds"] if "cost" in more else None
+    text = page(records, command, library_versions(), builds) + _more(more)
     print(text)
     if options.results is not None:
         _write(options.results, records, command, text, more)

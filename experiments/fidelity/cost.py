@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from experiments.fidelity.bars import COST_DEFAULT, COST_FAST
 from experiments.fidelity.grid import ALPHAS, Cell
 from experiments.fidelity.runs import fine_tuned
 from experiments.fidelity.scenarios import SCENARIOS
@@ -18,17 +19,17 @@ __all__ = ["costs"]
 ROUNDS = 3
 
 CHOICES = {
-    "path, acos, four scales": Cell(
+    COST_DEFAULT: Cell(
         name="default",
         engine="path",
         signal="target",
         options={"form": "acos", "alphas": list(ALPHAS), "signal": "target"},
     ),
-    "path, acos, half scale": Cell(
+    COST_FAST: Cell(
         name="fast",
         engine="path",
-        signal="target",
-        options={"form": "acos", "alphas": [0.5], "signal": "target"},
+        signal="divergence",
+        options={"form": "acos", "alphas": [0.5], "signal": "divergence"},
     ),
     "datainf": Cell(name="datainf", engine="datainf", signal="target"),
     "graddot": Cell(name="graddot", engine="graddot", signal="target"),
@@ -47,7 +48,7 @@ def costs(cache: Path, scenario: str = "wrong-terse", seed: int = 0) -> dict[str
         for name, cell in {"index build": None, **CHOICES}.items():
             with TemporaryDirectory() as folder:
                 points = open_points(run, cache_dir=folder)
-                _ = points.session.model, points.planner.plan("target")
+                _ = points.session.model, points.planner.plan(cell.signal if cell else "target")
                 start = time.process_time()
                 _index(points) if cell is None else score_cell(points, cell)
                 if round_:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradian_core.attribution.aggregate import AGGREGATIONS, aggregate
+from gradian_core.attribution.agreement import average_ranks
 
 __all__ = ["BASELINES", "CELLS", "TEXT", "VOTERS", "Cell", "Ranking", "rankings"]
 
@@ -81,8 +82,6 @@ def rankings(cells: Mapping[str, Matrix]) -> dict[str, Ranking]:
     cells
         ``(q, n)`` scores by cell or baseline; the sign is that of ``gradian_core.protocols``.
     """
-    from scipy.stats import rankdata  # type: ignore[import-untyped]
-
     wide: dict[str, Matrix] = {k: v for k, v in cells.items() if k not in BASELINES}
     for form in ("cosine", "adam", "acos"):
         # each cell of path has mean size 1 already, as the engine averages them
@@ -97,7 +96,7 @@ def rankings(cells: Mapping[str, Matrix]) -> dict[str, Ranking]:
     for name in BASELINES:
         if name in cells:
             found[name] = -aggregate(cells[name], "max")
-    ranks = {name: rankdata(found[name]) for name in VOTERS}
+    ranks = {name: average_ranks(found[name]) for name in VOTERS}
     found[RANK_SUM] = np.mean(list(ranks.values()), axis=0)
     found[RANK_SUM_2] = np.mean([ranks[VOTERS[1]], ranks[VOTERS[2]]], axis=0)
     return found

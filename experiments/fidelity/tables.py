@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.fidelity.bars import bars
 from experiments.fidelity.collect import Record
 from experiments.fidelity.grid import BASELINES, RANK_SUM, RANK_SUM_2, TEXT, VOTERS
 from experiments.fidelity.metrics import bootstrap_interval
@@ -130,8 +131,23 @@ def _shares(values: Sequence[float]) -> dict[str, float]:
     }
 
 
-def page(records: Sequence[Record], command: str, versions: Mapping[str, str]) -> str:
-    """Return the record as Markdown."""
+def page(
+    records: Sequence[Record],
+    command: str,
+    versions: Mapping[str, str],
+    builds: Mapping[str, float] | None = None,
+) -> str:
+    """Return the record as Markdown.
+
+    Parameters
+    ----------
+    records
+        The runs.
+    command, versions
+        What made them.
+    builds
+        Costs in index builds, where they were measured.
+    """
     told = ", ".join(f"{name} {value}" for name, value in versions.items())
     parts = [
         "# Fidelity",
@@ -147,6 +163,8 @@ def page(records: Sequence[Record], command: str, versions: Mapping[str, str]) -
                 _rankings(rows),
                 _by_scenario(some, rows),
             ]
+        if rows and split == "frozen":
+            parts += ["### Bars", _bars(rows, builds)]
     parts += ["## Data or setup", _consensus(records)]
     controls = [v for record in records for v in record.control.values()]
     if controls:
@@ -196,6 +214,15 @@ def _rankings(rows: Mapping[str, Mapping[str, Any]]) -> str:
         if name in SHOWN
     ]
     return _table(head, body)
+
+
+def _bars(rows: Mapping[str, Mapping[str, Any]], builds: Mapping[str, float] | None) -> str:
+    body = [
+        (name, what, bar, value, "yes" if reached else "**no**")
+        for name in (DEFAULT, FAST)
+        for what, bar, value, reached in bars(rows[name], builds if name == DEFAULT else None)
+    ]
+    return _table(("ranking", "what", "bar", "value", "reached"), body)
 
 
 def _gain(row: Mapping[str, Any], name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import torch
 
 from experiments.fidelity import collect as collecting
+from experiments.fidelity.bars import COST_DEFAULT, COST_FAST, bars
 from experiments.fidelity.cases import FORMAT, PLANTED, TOPICAL, Case, Recipe
 from experiments.fidelity.grid import ALPHAS, BASELINES, CELLS, RANK_SUM, VOTERS, Cell, rankings
 from experiments.fidelity.metrics import Quality, bootstrap_interval, overlap
@@ -96,6 +98,28 @@ def test_an_arm_without_rows_takes_as_many_steps(run, small):
     arm = fine_tuned(small, run.folder.parents[1], without=small.places(PLANTED))
     assert arm.folder != run.folder
     assert arm.session().run.log.global_step == run.session().run.log.global_step
+
+
+def test_a_recipe_chooses_the_modules_and_the_rank(small, tmp_path):
+    recipe = Recipe(epochs=1, r=2, target_modules=("q_proj",))
+    made = fine_tuned(replace(small, train=small.train[:8], recipe=recipe), tmp_path)
+    info = json.loads((made.folder / "run/adapter/adapter_config.json").read_text())
+    assert (info["target_modules"], info["r"]) == (["q_proj"], 2)
+
+
+def test_bars_are_missed_by_text_and_by_high_costs():
+    row = {
+        "ap": 0.77,
+        "worst_ap": 0.5,
+        "worst_scenario": "x",
+        "auc_topical": 0.67,
+        "text": "tfidf",
+        "gain": 0.0,
+        "gain_interval": (0.0, 0.0),
+    }
+    found = bars(row, {COST_DEFAULT: 5.0, COST_FAST: 2.0})
+    assert len(found) == 6
+    assert not any(reached for *_, reached in found)
 
 
 def test_scores_are_kept_and_paths_are_what_the_engine_says(run):
