@@ -17,7 +17,7 @@ def attribute(
     capability: str = "capability",
     engine: str | None = None,
     cross_check: str | None = None,
-    consensus: bool = False,
+    skip_consensus: bool = False,
     metric: str | None = None,
     device: str | None = None,
     cache_dir: Path | None = None,
@@ -44,13 +44,12 @@ def attribute(
     capability
         Name of the capability in the report.
     engine
-        Attribution engine (default: datainf), or all: the default compared with every installed
+        Attribution engine (default: path), or all: the default compared with every installed
         one.
     cross_check
-        Second engine for rank agreement, or none (default: graddot; datainf beside graddot or
-        tracin).
-    consensus
-        Also ask three unlike engines for whom all of them blame.
+        Second engine for rank agreement, or none (default: datainf; graddot beside datainf).
+    skip_consensus
+        Do not ask three unlike engines for whom all of them blame.
     metric
         How the capability is measured (default: exact_match).
     device
@@ -82,7 +81,7 @@ def attribute(
             "run_dir": run,
             "engine.name": engine,
             "engine.cross_check": cross_check,
-            "engine.consensus": consensus or None,
+            "engine.consensus": False if skip_consensus else None,
             "evaluation.metric": metric,
             "device": device,
             "cache_dir": cache_dir,

@@ -92,17 +92,14 @@ class GradsSection(Section):
     """Recompute activations in the backward pass (less memory, more time, same numbers)."""
 
 
-_CURVATURE_FREE = frozenset({"graddot", "tracin"})
-
-
 class EngineSection(Section):
     """The attribution engine."""
 
-    name: str = "datainf"
+    name: str = "path"
     """Name of an engine (``gradian plugins list``)."""
-    cross_check: str | None = "graddot"
-    """A second engine for rank agreement, or ``none``. Left out beside ``graddot`` or
-    ``tracin``, it is ``datainf``: those two rank alike."""
+    cross_check: str | None = "datainf"
+    """A second engine for rank agreement, or ``none``. Left out beside ``datainf``, it is
+    ``graddot``."""
     also: list[str] = Field(default_factory=list)
     """More engines to compare with, or ``all`` that are installed. ``name: all`` is the default
     engine compared with all."""
@@ -112,9 +109,9 @@ class EngineSection(Section):
     """Absolute damping instead."""
     normalize_query: bool = False
     """Scale each query to unit length (curvature-free engines only)."""
-    consensus: bool = False
+    consensus: bool = True
     """Also ask three unlike engines for whom all of them blame: tells a cause in the data from
-    one in the setup. Needs gradients at four scales of the adapter."""
+    one in the setup. Needs gradients at four scales of the adapter, which ``path`` takes anyway."""
     memory_limit_mb: int = Field(1024, ge=1, le=MOST)
     """A block of the index up to this size is read from disk once."""
     options: dict[str, dict[str, Any]] = Field(default_factory=dict)
@@ -139,9 +136,9 @@ class EngineSection(Section):
         if (
             isinstance(values, dict)
             and "cross_check" not in values
-            and values.get("name") in _CURVATURE_FREE
+            and values.get("name") == "datainf"
         ):
-            return {**values, "cross_check": "datainf"}
+            return {**values, "cross_check": "graddot"}
         return values
 
 
@@ -172,7 +169,7 @@ class EvaluationSection(Section):
     positive: Literal["base", "reference"] = "base"
     """The correct answer: what the base model said, where that is fully right, or always the
     completion in the eval file."""
-    aggregation: Literal["mean", "max", "top3", "relu"] = "mean"
+    aggregation: Literal["mean", "max", "top3", "relu"] = "max"
     """How the scores of the items become one that ranks a row: their mean (net effect), the
     largest harm to any item, the mean of the three largest, or the mean of the harm alone."""
     options: dict[str, dict[str, Any]] = Field(default_factory=dict)

@@ -40,6 +40,9 @@ run_dir: run
 dataset: train.jsonl
 eval_dataset: eval.jsonl
 seed: {seed}
+# half the disk, and nothing that shows in the ranking
+grads:
+  storage_dtype: float16
 evaluation:
   metric: exact_match
 clustering:

@@ -126,5 +126,9 @@ def _ignored(session: Session) -> tuple[dict[str, Any], str]:
 def make_engine(session: Session, name: str) -> tuple[BlockEngine | TaskEngine, dict[str, Any]]:
     """Make an engine with its settings from the config, and return both."""
     registry = session.registry
-    options = engine_options(session.config, name, registry.config_model("engine", name))
-    return registry.create("engine", name, options), options
+    model = registry.config_model("engine", name)
+    options = engine_options(session.config, name, model)
+    engine = registry.create("engine", name, options)
+    # a default that changes with a version must show in the provenance
+    settings = options if model is None else model.model_validate(options).model_dump(mode="json")
+    return engine, settings

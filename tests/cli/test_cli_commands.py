@@ -309,5 +309,5 @@ def test_consensus_is_a_flag(gradian, flow):
 
     flow("attribute", "attribute", record)
     assert gradian("attribute", *INPUTS).code == 0
-    assert gradian("attribute", *INPUTS, "--consensus").code == 0
-    assert seen == [False, True]
+    assert gradian("attribute", *INPUTS, "--skip-consensus").code == 0
+    assert seen == [True, False]

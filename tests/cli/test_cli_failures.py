@@ -123,7 +123,7 @@ def test_debug_adds_the_traceback(gradian, flow, monkeypatch, by):
     ("argv", "text"),
     [
         (("atribute",), "gradian has no command atribute.\nhelp: Did you mean attribute?"),
-        (("zzz",), "gradian has no command zzz.\nhelp: There are: attribute, checks, demo, diagn"),
+        (("zzz",), "gradian has no command zzz.\nhelp: There are: attribute, checks, config, co"),
         (("plugins", "lst"), "gradian plugins has no command lst.\nhelp: Did you mean list?"),
         (("--verzion",), "gradian has no option --verzion.\nhelp: Did you mean --version?"),
         (("atribute", "--help"), "gradian has no command atribute."),

@@ -376,5 +376,5 @@ def test_all_engines_is_the_default_beside_all(tmp_path):
     path = tmp_path / "gradian.yaml"
     path.write_text("engine: {name: all, cross_check: none}\n")
     engine = load_config(path).engine
-    assert (engine.name, engine.also, engine.cross_check) == ("datainf", ["all"], None)
+    assert (engine.name, engine.also, engine.cross_check) == ("path", ["all"], None)
     assert load_config(None, {"engine.name": "all"}).engine.also == ["all"]

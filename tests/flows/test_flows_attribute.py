@@ -33,8 +33,8 @@ def test_the_report_names_the_planted_rows(tiny, warm):
     assert report.capability.n_flipped > 0
     assert report.query.signal == "contrastive"
     assert report.query.n_rows == report.capability.n_flipped
-    assert report.engine.name == "datainf"
-    assert report.engine.agreement.engine == "graddot"
+    assert report.engine.name == "path"
+    assert report.engine.agreement.engine == "datainf"
     # every row has a score, and the wrong capitals are what degrades capitals
     scores = report.scores
     assert len(scores) == 60
@@ -53,7 +53,9 @@ def test_the_report_names_the_planted_rows(tiny, warm):
 
 def test_provenance_names_inputs_and_no_place(tiny, warm, built):
     provenance = warm.report.provenance
-    assert {provenance.index["id"]} == built(warm.cache)["index"]
+    # one index a scale of the adapter
+    assert provenance.index["id"] in built(warm.cache)["index"]
+    assert len(built(warm.cache)["index"]) == 4
     assert set(provenance.result["query_indexes"]) == built(warm.cache)["queries"]
     assert provenance.index["provenance"] == {
         "base_model": "model",
@@ -61,9 +63,10 @@ def test_provenance_names_inputs_and_no_place(tiny, warm, built):
         "dataset": "train.jsonl",
     }
     assert provenance.result["engine"] == {
-        "name": "datainf",
-        "lambda_scale": 0.1,
-        "lambda_override": None,
+        "name": "path",
+        "alphas": [0.25, 0.5, 0.75, 1.0],
+        "form": "acos",
+        "signal": None,
     }
     text = warm.report.to_json()
     for place in (tiny.folder, tiny.base.parent, warm.cache):
@@ -158,7 +161,7 @@ def test_rows_that_teach_nothing_are_skipped_and_named(tiny, warm, make_config, 
     assert whole.example_ids == (report.scores.example_id[2],)
     # a row without a gradient counts in no mean
     delta = report.scores.predicted_loss_delta_if_removed
-    assert np.allclose(delta * 6, report.scores.score)
+    assert np.allclose(delta * 6, report.scores.net)
 
 
 def test_whole_modules_beside_the_adapter_are_named(tiny, make_config, tmp_path):

@@ -13,10 +13,11 @@ def found(report, name):
 @pytest.mark.parametrize(
     ("values", "second"),
     [
-        ({}, "graddot"),
+        ({}, "datainf"),
+        ({"name": "datainf"}, "graddot"),
         ({"name": "graddot"}, "datainf"),
         ({"name": "tracin"}, "datainf"),
-        ({"name": "theirs"}, "graddot"),
+        ({"name": "theirs"}, "datainf"),
         ({"name": "graddot", "cross_check": "graddot"}, "graddot"),
         ({"name": "graddot", "cross_check": None}, None),
     ],
@@ -47,7 +48,11 @@ def test_the_default_pair_is_independent(warm, make_config):
 
 def test_settings_that_the_engine_does_not_take_are_said(warm, make_config):
     assert not found(warm.report, "ignored_setting")
-    engine = {"normalize_query": True, "options": {"tracin": {"learning_rate": 1.0}}}
+    engine = {
+        "name": "datainf",
+        "normalize_query": True,
+        "options": {"tracin": {"learning_rate": 1.0}},
+    }
     (told,) = found(attribute(make_config(warm.cache, engine=engine)), "ignored_setting")
     assert told.evidence["settings"] == {
         "engine.normalize_query": True,
@@ -55,6 +60,7 @@ def test_settings_that_the_engine_does_not_take_are_said(warm, make_config):
     }
     assert "graddot, the cross-check, takes engine.normalize_query." in told.detail
     engine = {
+        "name": "datainf",
         "cross_check": "tracin",
         "lambda_override": 1.0,
         "lambda_scale": 0.2,

@@ -34,6 +34,7 @@ def exact(tiny, make_config, write, tmp_path_factory):
             eval_dataset=None,
             dtype="float64",
             engine={"name": "graddot", "cross_check": None},
+            evaluation={"aggregation": "mean"},
             grads=grads,
         )
         return attribute(config)

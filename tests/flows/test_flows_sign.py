@@ -70,7 +70,7 @@ def test_a_positive_score_lowers_the_loss_of_what_was_lost(
         tmp_path,
         dtype="float64",
         engine={"name": "graddot", "cross_check": None},
-        evaluation={"query_signal": signal},
+        evaluation={"query_signal": signal, "aggregation": "mean"},
     )
     report = attribute(config)
     lost = [item for item in report.capability.items if item.regressed]

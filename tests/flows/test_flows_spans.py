@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import numpy as np
@@ -50,7 +51,7 @@ def test_pieces_cover_the_text_without_gaps(text):
     _, spans = pieces(text)
     assert spans[0][0] == 0
     assert spans[-1][1] == len(text)
-    assert all(a[1] == b[0] for a, b in zip(spans, spans[1:], strict=False))
+    assert all(a[1] == b[0] for a, b in itertools.pairwise(spans))
 
 
 def test_deep_json_does_not_end_the_stack():
