@@ -53,7 +53,7 @@ def choose_signal(
     if setting != "target" and not generated:
         return "target", f"The metric {result.metric} generates no answer to compare with."
     if asked is not None:
-        return asked, "It was asked for."
+        return asked, "evaluation.query_signal says so."
     if uptake is None:
         return (
             "target",

@@ -163,13 +163,13 @@ class EvaluationSection(Section):
     """Greedy decoding. Sampling is seeded when this is off."""
     require_significant: bool = True
     """Refuse to call a change diagnosed when its interval includes zero."""
-    query_signal: Literal["auto", "contrastive", "target", "divergence"] = "auto"
+    query_signal: Literal["auto", "contrastive", "target", "divergence"] = "target"
     """How the query gradient is built. ``auto`` is ``contrastive`` if training rows teach at
     least half of the wrong answers, else ``target``."""
     positive: Literal["base", "reference"] = "base"
     """The correct answer: what the base model said, where that is fully right, or always the
     completion in the eval file."""
-    aggregation: Literal["mean", "max", "top3", "relu"] = "max"
+    aggregation: Literal["mean", "max", "top3", "relu"] = "relu"
     """How the scores of the items become one that ranks a row: their mean (net effect), the
     largest harm to any item, the mean of the three largest, or the mean of the harm alone."""
     options: dict[str, dict[str, Any]] = Field(default_factory=dict)

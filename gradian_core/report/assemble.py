@@ -180,9 +180,9 @@ def _score_table(examples: Sequence[Example], attribution: Attribution) -> Score
 def _top_examples(examples: Sequence[Example], table: ScoreTable, top: int) -> TopExamples:
     order = np.argsort(table.score, kind="stable")
     harmful = [int(i) for i in order[:top] if table.score[i] < 0.0]
-    # from the other end, yet ties in the order of the file
-    best = np.argsort(-table.score, kind="stable")
-    helpful = [int(i) for i in best[:top] if table.score[i] > 0.0]
+    # by the net effect: a score of harm alone has no other end; ties in the order of the file
+    best = np.argsort(-table.net, kind="stable")
+    helpful = [int(i) for i in best[:top] if table.net[i] > 0.0]
     return TopExamples(
         most_harmful=tuple(_example(i, examples, table) for i in harmful),
         most_helpful=tuple(_example(i, examples, table) for i in helpful),

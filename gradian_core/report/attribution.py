@@ -118,7 +118,8 @@ class TopExamples(Part):
     most_harmful: tuple[ExampleReport, ...] = ()
     """Examples with the most negative scores, worst first; none with a score of zero or more."""
     most_helpful: tuple[ExampleReport, ...] = ()
-    """Examples with the most positive scores, best first; none with a score of zero or less."""
+    """Examples with the most positive net effect, best first; none with one of zero or less. A row
+    may help the items on the whole and still be the worst for one of them."""
 
 
 class ClusterReport(Part):

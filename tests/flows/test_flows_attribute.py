@@ -31,7 +31,7 @@ def test_the_report_names_the_planted_rows(tiny, warm):
     assert report.capability.verdict == "regressed"
     assert report.capability.n_items == len(tiny.eval_rows)
     assert report.capability.n_flipped > 0
-    assert report.query.signal == "contrastive"
+    assert report.query.signal == "target"
     assert report.query.n_rows == report.capability.n_flipped
     assert report.engine.name == "path"
     assert report.engine.agreement.engine == "datainf"
@@ -196,7 +196,7 @@ def test_no_eval_data_is_a_smoke_test_and_says_so(warm, make_config):
     assert report.query.n_rows == 8
     assert "attribution.no_capability_target" in ids(report)
     # the rows that stand in for the query reinforce themselves
-    assert report.scores.score[:8].min() > 0
+    assert report.scores.net[:8].min() > 0
 
 
 def test_without_eval_data_rows_with_a_target_stand_in(tiny, make_config, write, tmp_path):
@@ -205,7 +205,7 @@ def test_without_eval_data_rows_with_a_target_stand_in(tiny, make_config, write,
     data = write(tmp_path / "late.jsonl", rows)
     report = attribute(make_config(tmp_path / "cache", dataset=str(data), eval_dataset=None))
     assert report.query.n_rows == 6
-    assert report.scores.score[9:].min() > 0
+    assert report.scores.net[9:].min() > 0
 
 
 def test_the_run_folder_is_read(tiny, warm, make_config):

@@ -15,7 +15,7 @@ from gradian_core.flows.checkpoints import find_checkpoints, learning_rate_at
 from gradian_core.flows.session import Session
 from gradian_core.progress import NoProgress
 
-TRACIN = {"name": "tracin", "cross_check": None}
+TRACIN = {"name": "tracin", "cross_check": None, "consensus": False}
 
 
 @pytest.fixture(scope="module")
@@ -49,10 +49,10 @@ def test_tracin_is_the_sum_over_the_runs_checkpoints(run, make_config, tmp_path,
         return attribute(config)
 
     # one eval set and base answers for right: the queries are the same at both
-    more = {"evaluation": {"query_signal": "target"}}
+    more = {"evaluation": {"query_signal": "target", "aggregation": "mean"}}
     summed = scores(run / "adapter", TRACIN, run_dir=str(run), **more)
     first, last = run / "checkpoint-6", run / "checkpoint-12"
-    dot = {"name": "graddot", "cross_check": None}
+    dot = {"name": "graddot", "cross_check": None, "consensus": False}
     at_last = scores(last, dot, **more)
     at_first = scores(first, dot, **more)
     if at_first.query.n_rows == at_last.query.n_rows == len(tiny.eval_rows):

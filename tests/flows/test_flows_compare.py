@@ -16,8 +16,7 @@ from gradian_plugins.sinks._markdown import markdown
 
 @pytest.fixture(scope="module")
 def compared(warm, make_config):
-    fast = {"path": {"alphas": [1.0], "form": "cosine"}}
-    return attribute(make_config(warm.cache, engine={"name": "all", "options": fast}))
+    return attribute(make_config(warm.cache, engine={"name": "all"}))
 
 
 def test_all_is_the_default_beside_every_engine_that_can(compared, warm):
@@ -28,15 +27,15 @@ def test_all_is_the_default_beside_every_engine_that_can(compared, warm):
     left = {n.what.removeprefix("engine ") for n in compared.not_done if n.what.startswith("eng")}
     assert done | left == set(load_registry().engines) - {default}
     assert not done & left
-    assert {"graddot", "path", "tracin"} <= done
+    assert {"datainf", "graddot", "tracin"} <= done
     assert [o.engine for o in compared.engine.compared] == sorted(done)
     assert not any(finding.id == "attribution.ignored_setting" for finding in compared.findings)
 
 
 def test_each_line_is_the_comparison_of_two_runs(compared, warm, make_config):
-    alone = attribute(make_config(warm.cache, engine={"name": "graddot", "cross_check": None}))
+    alone = attribute(make_config(warm.cache, engine={"name": "datainf", "cross_check": None}))
     found = agreement(warm.report.scores.score, alone.scores.score)
-    (line,) = (o for o in compared.engine.compared if o.engine == "graddot")
+    (line,) = (o for o in compared.engine.compared if o.engine == "datainf")
     assert line == compared.engine.agreement
     assert line.spearman == pytest.approx(found.spearman)
     assert line.top_k_overlap == pytest.approx(found.overlap)
@@ -56,11 +55,10 @@ def test_an_engine_of_all_that_fails_is_left_out_and_a_named_one_is_not(
         raise CannotRunError("it cannot")
 
     monkeypatch.setattr(GradDot, "score_block", fail)
-    options = {"path": {"alphas": [1.0], "form": "cosine"}}
-    engine = {"name": "all", "cross_check": None, "options": options}
+    engine = {"name": "all", "cross_check": None}
     report = attribute(make_config(warm.cache, engine=engine))
     assert ("engine graddot", "it cannot") in [(n.what, n.why) for n in report.not_done]
-    assert "path" in {other.engine for other in report.engine.compared}
+    assert "datainf" in {other.engine for other in report.engine.compared}
     with pytest.raises(CannotRunError, match="it cannot"):
         attribute(make_config(warm.cache, engine={"cross_check": None, "also": ["graddot"]}))
 

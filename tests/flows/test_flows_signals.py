@@ -25,6 +25,7 @@ def plan(tiny, make_config, warm):
 
     def make(eval_dataset=None, **evaluation):
         changes = {} if eval_dataset is None else {"eval_dataset": str(eval_dataset)}
+        evaluation = {"query_signal": "auto", **evaluation}
         session = Session(make_config(warm.cache, evaluation=evaluation, **changes), NoProgress())
         tools = resolve_tools(session)
         measured = measure_capability(session, tools.metric, tools.metric_spec, name="c")
@@ -82,7 +83,7 @@ def test_scores_are_linear_in_the_query(warm, make_config, write, tiny, tmp_path
 
     def scores(answer, signal):
         data = write(tmp_path / "one.jsonl", [{"prompt": item.prompt, "completion": answer}])
-        evaluation = {"query_signal": signal}
+        evaluation = {"query_signal": signal, "aggregation": "mean"}
         engine = {"name": "graddot", "cross_check": None}
         config = make_config(
             warm.cache, eval_dataset=str(data), evaluation=evaluation, engine=engine
@@ -96,7 +97,9 @@ def test_scores_are_linear_in_the_query(warm, make_config, write, tiny, tmp_path
 
 
 def test_auto_with_a_likelihood_is_a_target_and_says_so(warm, make_config):
-    report = attribute(make_config(warm.cache, evaluation={"metric": "loglik"}))
+    report = attribute(
+        make_config(warm.cache, evaluation={"metric": "loglik", "query_signal": "auto"})
+    )
     assert report.query.signal == "target"
     assert "generates no answer" in report.query.why
     assert "attribution.proxy_metric" in ids(report)
@@ -155,15 +158,17 @@ def test_divergence_without_answers_is_a_target_with_a_note(warm, make_config):
     assert report.query.uptake is None
 
 
-def test_uptake_decides_and_is_reported(warm):
-    uptake = warm.report.query.uptake
-    assert uptake.n_items == warm.report.capability.n_flipped
+def test_uptake_decides_and_is_reported(warm, make_config):
+    report = attribute(make_config(warm.cache, evaluation={"query_signal": "auto"}))
+    uptake = report.query.uptake
+    assert uptake == warm.report.query.uptake
+    assert uptake.n_items == report.capability.n_flipped
     assert uptake.share >= 0.5
-    assert f"uptake {uptake.share:.2f}" in warm.report.query.why
-    (finding,) = [f for f in warm.report.findings if f.id == "attribution.learned_from_rows"]
+    assert f"uptake {uptake.share:.2f}" in report.query.why
+    (finding,) = [f for f in report.findings if f.id == "attribution.learned_from_rows"]
     assert {int(name.rpartition("-")[2]) for name in finding.example_ids} <= set(range(24))
-    assert warm.report.provenance.result["query_signal"] == "contrastive"
-    assert warm.report.provenance.result["evaluation"]["positive"] == "base"
+    assert report.provenance.result["query_signal"] == "contrastive"
+    assert report.provenance.result["evaluation"]["positive"] == "base"
 
 
 def test_what_no_row_teaches_was_displaced(warm, make_config, tiny, write, tmp_path):
@@ -171,7 +176,13 @@ def test_what_no_row_teaches_was_displaced(warm, make_config, tiny, write, tmp_p
         {**row, "completion": "Nothing."} if row["completion"] == "Belgrade" else row
         for row in tiny.rows
     ]
-    report = attribute(make_config(warm.cache, dataset=str(write(tmp_path / "t.jsonl", rows))))
+    report = attribute(
+        make_config(
+            warm.cache,
+            dataset=str(write(tmp_path / "t.jsonl", rows)),
+            evaluation={"query_signal": "auto"},
+        )
+    )
     assert report.query.signal == "target"
     assert "not taught" in report.query.why
     assert report.query.uptake.share < 0.5
