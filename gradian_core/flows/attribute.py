@@ -158,6 +158,7 @@ def attribute(
             *(audit.report.notes if audit is not None else ()),
         ],
         provenance=_provenance(points, tools),
+        audited=audit is not None,
         require_significant=config.evaluation.require_significant,
     )
 

@@ -26,9 +26,11 @@ from gradian_core.report.attribution import (
 from gradian_core.report.base import limit_text
 from gradian_core.report.capability import CapabilityReport
 from gradian_core.report.consensus import ConsensusReport
-from gradian_core.report.headline import Story, headline
+from gradian_core.report.headline import headline
 from gradian_core.report.model import FindingReport, NotDone, Provenance, Report
 from gradian_core.report.scores import ScoreTable
+from gradian_core.report.story import Story
+from gradian_core.report.verdict import verdict
 from gradian_core.text import excerpt
 
 __all__ = ["Attribution", "assemble"]
@@ -78,6 +80,7 @@ def assemble(
     notes: Sequence[str] = (),
     provenance: Provenance | None = None,
     require_significant: bool = True,
+    audited: bool = False,
     top: int = 10,
 ) -> Report:
     """Make the report.
@@ -100,6 +103,8 @@ def assemble(
         Manifests. They must not name the clock, the machine or absolute paths.
     require_significant
         False: diagnose a loss inside the noise, too, and say so.
+    audited
+        Whether settings and logs of the run were looked at.
     top
         Examples listed at either end of the ranking.
 
@@ -123,10 +128,13 @@ def assemble(
         engine=None if attribution is None else attribution.engine,
         clusters=clusters,
         findings=told,
+        consensus=None if attribution is None else attribution.consensus,
+        audited=audited,
         require_significant=require_significant,
     )
     report = Report(
         headline=headline(story),
+        verdict=verdict(story),
         n_examples=len(examples),
         capability=measured,
         query=None if attribution is None else attribution.query,

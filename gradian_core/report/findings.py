@@ -36,10 +36,11 @@ __all__ = [
     "whole_sequence_supervision",
 ]
 
-AGREEMENT_HIGH = 0.8
-"""Rank correlation from which two engines count as agreeing."""
-AGREEMENT_LOW = 0.5
-"""Rank correlation below which the ranking depends on the engine."""
+AGREEMENT_HIGH = 0.47
+"""Common share of the most harmful decile from which two engines count as agreeing."""
+AGREEMENT_LOW = 0.3
+"""Share below which the ranking depends on the engine: engines that share gradients have .2 in
+common on faulty setups, where there is nothing to agree on."""
 
 _MOSTLY = 0.5
 _PLAUSIBLE_NATS = 1.0
@@ -49,25 +50,24 @@ _PLAUSIBLE_NATS = 1.0
 def engine_disagreement(engine: str, agreement: AgreementReport) -> Finding | None:
     """Two engines rank the examples differently.
 
-    Medium below a Spearman correlation of :data:`AGREEMENT_HIGH`, high below
-    :data:`AGREEMENT_LOW`. Where it is undefined (an engine scores all rows alike) nothing can
-    disagree; the headline says that it is undefined. Where both computed one thing, there was no
-    second opinion.
+    Medium where the most harmful decile of both has less than :data:`AGREEMENT_HIGH` in common,
+    high below :data:`AGREEMENT_LOW`. (Spearman is dominated by the many rows that hardly
+    matter.) Where an engine scores all rows alike nothing can
+    disagree; the headline says so. Where both computed one thing, there was no second opinion.
     """
     spearman = agreement.spearman
     if not agreement.independent:
         return _no_second_opinion(engine, agreement)
-    if spearman is None or spearman >= AGREEMENT_HIGH:
+    if spearman is None or agreement.top_k_overlap >= AGREEMENT_HIGH:
         return None
     return Finding(
         id="attribution.engine_disagreement",
-        severity=Severity.HIGH if spearman < AGREEMENT_LOW else Severity.MEDIUM,
-        title=f"{engine} and {agreement.engine} rank the examples differently "
-        f"(Spearman {spearman:.3f})",
+        severity=Severity.HIGH if agreement.top_k_overlap < AGREEMENT_LOW else Severity.MEDIUM,
+        title=f"{engine} and {agreement.engine} name other examples as the most harmful",
         detail=f"Of the {agreement.top_k} most harmful examples, both name "
         f"{agreement.top_k_overlap:.0%}; unrelated rankings would share "
-        f"{agreement.top_k_chance:.0%}. Spearman weighs all examples alike, most of which "
-        "matter little; the overlap is about those that do.",
+        f"{agreement.top_k_chance:.0%}. Over all rows, most of which matter little, their ranks "
+        f"correlate at {spearman:.3f} (Spearman).",
         fix="Trust what both rankings name, and confirm it by retraining before deleting rows.",
         evidence={
             "engine": engine,
@@ -192,6 +192,16 @@ def flat_influence(clusters: Sequence[ClusterSummary]) -> Finding | None:
             title="All training examples are in one cluster, so none can stand out",
             fix="Give the rows a cluster of their own, or use another clustering.method.",
             evidence={"n_clusters": 1},
+        )
+    large = sum(c.label != NOISE and c.n >= STANDS_OUT_ROWS for c in clusters)
+    if large < 2:
+        return Finding(
+            id="attribution.groups_too_small",
+            severity=Severity.LOW,
+            title=f"Too few clusters have {STANDS_OUT_ROWS} rows to tell whether one stands out",
+            detail="That no group stands out is then no evidence about data or setup.",
+            fix="Give the rows a cluster of their own, or lower clustering.min_cluster_size.",
+            evidence={"n_clusters": len(clusters), "n_large_enough": large},
         )
     ratios = [c.harm_ratio for c in clusters if c.label != NOISE and c.harm_ratio is not None]
     harm = any(cluster.share_of_negative for cluster in clusters)

@@ -1,10 +1,10 @@
-"""The diagnosis in one to three sentences: what happened, how sure, what to do next."""
+"""The diagnosis in up to four sentences: what happened, why, how sure, what to do next."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from gradian_core.attribution.clusters import STANDS_OUT_ROWS
 from gradian_core.evaluation.gate import IMPROVED, REGRESSED
 from gradian_core.findings import Severity
 from gradian_core.report.attribution import ClusterReport, EngineReport
@@ -17,37 +17,18 @@ from gradian_core.report.format import (
     level,
     percent,
 )
-from gradian_core.report.model import FindingReport
+from gradian_core.report.story import Story
+from gradian_core.report.verdict import BASE_WEAK, verdict
+from gradian_core.report.verdict_report import VerdictReport
 from gradian_core.text import excerpt
 
-__all__ = ["Story", "headline"]
+__all__ = ["headline"]
 
 _NAMED = 3
 _WIDTH = 60
 _ADVICE = 300
-_BASE_WEAK = "attribution.base_model_weak"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Story:
-    """The parts of a report that its headline is made of; findings worst first."""
-
-    n_examples: int
-    capability: CapabilityReport | None
-    engine: EngineReport | None
-    clusters: Sequence[ClusterReport]
-    findings: Sequence[FindingReport]
-    require_significant: bool = True
-
-    @property
-    def accused(self) -> ClusterReport | None:
-        """The most harmful cluster that stands out; None where none does."""
-        return next((cluster for cluster in self.clusters if cluster.stands_out), None)
-
-    @property
-    def critical(self) -> list[FindingReport]:
-        """Findings that can explain the change on their own."""
-        return [f for f in self.findings if f.severity is Severity.CRITICAL]
+_NOISE = "-1"
+_COMPARED = 2
 
 
 def headline(story: Story) -> str:
@@ -72,30 +53,77 @@ def _regressed(story: Story, capability: CapabilityReport) -> list[str]:
             f"{_name(capability.name)} may have regressed: {_change(capability)}; "
             f"{_why(capability)}, and the gate is off"
         )
-    accused = story.accused
     if story.engine is None:
-        what += "; no training rows were scored."
-        next_step = "run gradian attribute to rank the training rows."
-    elif accused is not None:
-        what += (
-            f"; cluster {_name(cluster_name(accused))}, {accused.n:,} of {story.n_examples:,} "
-            f"rows, carries {percent(accused.share_of_negative)} of the negative influence"
+        return [
+            f"{what}; no training rows were scored.",
+            _sentence("Confidence", _hedges(story, capability)),
+            _next(story, "run gradian attribute to rank the training rows."),
+        ]
+    found = verdict(story)
+    assert found is not None
+    hedges = _sentence("Confidence", _hedges(story, capability))
+    return [
+        f"{what}.",
+        f"{_LEADS[found.kind]}: {found.why}{_groups(story)}.",
+        hedges,
+        _act(story, found),
+    ]
+
+
+_LEADS = {
+    "data": "The data is suspected",
+    "setup": "The training setup is suspected",
+    "base_model": "The base model explains it",
+    "no_regression": "There is nothing to explain",
+    "undetermined": "The cause is undetermined",
+}
+
+
+def _groups(story: Story) -> str:
+    """Which groups of rows stand out in the ranking, or why that cannot be told."""
+    accused = story.accused
+    if not accused:
+        judged = [c for c in story.clusters if c.cluster != _NOISE and c.n >= STANDS_OUT_ROWS]
+        if len(story.clusters) == 1:
+            return "; all training rows are in one cluster, so no group can stand out"
+        if len(judged) < _COMPARED:
+            return (
+                f"; too few clusters have {STANDS_OUT_ROWS} rows to tell whether a group stands out"
+            )
+        return "; no group of training rows stands out"
+    told = [
+        f"{_name(cluster_name(c))} ({c.n:,} of {story.n_examples:,} rows, "
+        f"{percent(c.share_of_negative)} of the negative influence{_ratio(c)})"
+        for c in accused[:_NAMED]
+    ]
+    more = len(accused) - len(told)
+    names = " and ".join(told) + (f" and {more} more" if more else "")
+    plural = "s" if len(accused) > 1 else ""
+    return f"; cluster{plural} {names} stand{'' if plural else 's'} out in the ranking"
+
+
+def _ratio(cluster: ClusterReport) -> str:
+    if cluster.harm_ratio is None:
+        return ""
+    return f", {cluster.harm_ratio:.3g} times as much per row as the others"
+
+
+def _act(story: Story, found: VerdictReport) -> str:
+    if found.kind == "setup":
+        return f"Next: {excerpt(story.setup[0].fix, _ADVICE)}"
+    if found.kind == "base_model":
+        return _next(story, "measure a capability that the base model has.")
+    if found.kind == "undetermined" and not story.audited:
+        return _next(
+            story, "give the run folder with --run, so that its settings and logs are looked at."
         )
-        if accused.harm_ratio is not None:
-            what += f", {accused.harm_ratio:.3g} times as much per row as the others"
-        what += "."
-        next_step = (
-            "read the examples of that cluster, then retrain without it, beside a control that "
-            "drops as many other rows."
+    if story.accused or (story.consensus is not None and story.consensus.n_accused):
+        return _next(
+            story,
+            "read the accused rows, then put them to the test with gradian counterfactual: "
+            "retrain without them, beside a control that drops as many other rows.",
         )
-    elif len(story.clusters) == 1:
-        what += "; all training rows are in one cluster, so no group of them can stand out."
-        next_step = "read the most harmful examples, or use another clustering.method."
-    else:
-        what += "; no group of training rows stands out, which points to the training setup "
-        what += "rather than to the data."
-        next_step = "look at the config and dynamics findings before touching any row."
-    return [what, _sentence("Confidence", _hedges(story, capability)), _next(story, next_step)]
+    return _next(story, "look at the config and dynamics findings before touching any row.")
 
 
 def _improved(story: Story, capability: CapabilityReport) -> list[str]:
@@ -179,7 +207,7 @@ def _hedges(story: Story, capability: CapabilityReport, *, ranking: bool = True)
             f"the base model held {margins.n_weak:,} of the {margins.n:,} that got worse by less "
             f"than {margins.weak_below:g} nat, so almost any fine-tune would have tipped them"
         )
-    if any(f.id == _BASE_WEAK for f in story.findings):
+    if story.has(BASE_WEAK):
         hedges.append("the base model hardly had this capability, so data explains little")
     if capability.proxy_used:
         hedges.append("the metric is a likelihood, which format alone can move")
@@ -198,12 +226,12 @@ def _agreement(engine: EngineReport) -> str:
     if agreement.spearman is None:
         return f"the agreement of {engine.name} with {agreement.engine} is undefined"
     numbers = (
-        f"Spearman {agreement.spearman:.2f}, {agreement.top_k_overlap:.0%} of the "
-        f"{agreement.top_k} most harmful rows in common"
+        f"{agreement.top_k_overlap:.0%} of the {agreement.top_k} most harmful rows in common, "
+        f"{agreement.top_k_chance:.0%} by chance"
     )
-    if agreement.spearman >= AGREEMENT_HIGH:
+    if agreement.top_k_overlap >= AGREEMENT_HIGH:
         return f"{agreement.engine} confirms the ranking ({numbers})"
-    if agreement.spearman >= AGREEMENT_LOW:
+    if agreement.top_k_overlap >= AGREEMENT_LOW:
         return f"{agreement.engine} confirms the ranking only in part ({numbers})"
     return f"{agreement.engine} ranks the rows differently ({numbers})"
 

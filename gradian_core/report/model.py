@@ -27,6 +27,7 @@ from gradian_core.report.base import JsonObject, Part, Text
 from gradian_core.report.capability import CapabilityReport
 from gradian_core.report.consensus import ConsensusReport
 from gradian_core.report.scores import ScoreTable
+from gradian_core.report.verdict_report import VerdictReport
 
 __all__ = ["SCHEMA_VERSION", "FindingReport", "NotDone", "Provenance", "Report", "ScoresFile"]
 
@@ -104,7 +105,9 @@ class Report(Part):
     schema_version: Literal["1.0"] = SCHEMA_VERSION
     """Version of this format."""
     headline: Text
-    """The diagnosis in one to three sentences, hedges included."""
+    """The diagnosis in one to four sentences, hedges included."""
+    verdict: VerdictReport | None = None
+    """What broke it; null where no capability was measured or no row was scored."""
     n_examples: int
     """Number of rows of the training data."""
     capability: CapabilityReport | None = None

@@ -257,7 +257,7 @@ def test_thresholds(docs):
     for sentence in (
         f"at least {clusters.STANDS_OUT_ROWS} rows",
         f"at least {clusters.STANDS_OUT_RATIO:g} times the harm",
-        f"Spearman below {high}, below {low}",
+        f"overlap below {high}, below {low}",
         f"where uptake is {uptake.TAUGHT:g} or more",
         f"less than {uptake.SHORT} characters",
         f"mean score is below {evaluation_findings.WEAK_SCORE} ",

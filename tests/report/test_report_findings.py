@@ -50,25 +50,31 @@ def clusters(labels, scores):
 
 
 @pytest.mark.parametrize(
-    ("spearman", "severity"),
+    ("overlap", "severity"),
     [
-        (0.9, None),
-        (0.8, None),
-        (0.7999, Severity.MEDIUM),
-        (0.5, Severity.MEDIUM),
-        (0.4999, Severity.HIGH),
-        (-1.0, Severity.HIGH),
-        (None, None),
+        (1.0, None),
+        (0.47, None),
+        (0.46, Severity.MEDIUM),
+        (0.3, Severity.MEDIUM),
+        (0.29, Severity.HIGH),
+        (0.0, Severity.HIGH),
     ],
 )
-def test_engine_disagreement(spearman, severity):
-    found = f.engine_disagreement("datainf", agreement(spearman))
-    assert (found and found.severity) == severity
-    if found:
-        assert found.evidence["spearman"] == spearman
-        assert found.evidence["top_k_overlap"] == 0.6
-        assert "60%" in found.detail
-        assert "2%" in found.detail
+def test_engine_disagreement(overlap, severity):
+    # what the many rows say that hardly matter decides nothing
+    for spearman in (0.9, -0.9):
+        told = agreement(spearman).model_copy(update={"top_k_overlap": overlap})
+        found = f.engine_disagreement("datainf", told)
+        assert (found and found.severity) == severity
+        if found:
+            assert found.evidence["spearman"] == spearman
+            assert f"{overlap:.0%}" in found.detail
+            assert "2%" in found.detail
+
+
+def test_engines_that_score_all_rows_alike_cannot_disagree():
+    told = agreement(None).model_copy(update={"top_k_overlap": 0.0})
+    assert f.engine_disagreement("datainf", told) is None
 
 
 def test_rows_without_supervision():
@@ -111,7 +117,8 @@ def test_whole_sequence_and_parameters():
 
 def test_all_of_them_fit_into_a_report():
     found = [
-        f.engine_disagreement("datainf", agreement(0.1)),
+        f.engine_disagreement("datainf", agreement(0.1).model_copy(update={"top_k_overlap": 0.1})),
+        f.flat_influence(clusters([0] * 2 + [1] * 2, [-1.0] * 4)),
         f.no_capability_target(8),
         f.rows_without_supervision(["a"], 2),
         *f.engine_caveats([("tracin", "one checkpoint only")]),

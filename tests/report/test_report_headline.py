@@ -23,26 +23,28 @@ def sentences(text):
     return re.split(r"(?<=\.) (?=[A-Z])", text)
 
 
-def test_regressed_and_concentrated(samples):
-    what, how_sure, next_step = sentences(samples.poisoned().headline)
-    assert what == (
-        f"capitals regressed: {NUMBERS}; cluster 0, 4 of 12 rows, carries 97.5% of the negative "
-        "influence, 67.7 times as much per row as the others."
+def test_regressed_and_one_group_stands_out(samples):
+    what, cause, how_sure, next_step = sentences(samples.poisoned().headline)
+    assert what == f"capitals regressed: {NUMBERS}."
+    assert cause == (
+        "The cause is undetermined: unlike engines were not compared, and one engine's ranking "
+        "accuses nobody; cluster 0 (4 of 12 rows, 97.5% of the negative influence, "
+        "67.7 times as much per row as the others) stands out in the ranking."
     )
     assert how_sure == (
-        "Confidence: graddot confirms the ranking (Spearman 0.86, 70% of the 10 most harmful rows "
-        "in common); the base model fails 1 of the items too, which no training row explains; the "
+        "Confidence: graddot confirms the ranking (70% of the 10 most harmful rows in common, 10% "
+        "by chance); the base model fails 1 of the items too, which no training row explains; the "
         "base model held 2 of the 8 that got worse by less than 1 nat, so almost any fine-tune "
         "would have tipped them."
     )
-    assert next_step.startswith("Next: read the examples of that cluster, then retrain without it")
+    assert next_step.startswith("Next: give the run folder with --run")
 
 
 def test_others_without_any_harm_give_no_ratio(samples):
     examples = [samples.example(i, "q", "a") for i in range(6)]
     lane = samples.attribution(examples, [-1.0] * 3 + [1.0] * 3, labels=[0] * 3 + [1] * 3)
     text = samples.poisoned(examples=examples, attribution=lane).headline
-    assert "carries 100.0% of the negative influence." in text
+    assert "100.0% of the negative influence)" in text
     assert "times as much" not in text
 
 
@@ -51,21 +53,34 @@ def test_discovered_clusters_are_named_by_number_and_terms(samples):
     examples += [samples.example(i, "poem about spring", "b") for i in range(3, 9)]
     lane = samples.attribution(examples, [-9.0] * 3 + [-1.0] * 6, labels=[4] * 3 + [5] * 6)
     text = samples.poisoned(examples=examples, attribution=lane).headline
-    assert "cluster 4 (invoice, total), 3 of 9 rows, carries 81.8%" in text
+    assert "cluster 4 (invoice, total) (3 of 9 rows, 81.8%" in text
+
+
+@pytest.mark.parametrize(
+    ("overlap", "says"),
+    [
+        (0.47, "graddot confirms the ranking (47% of the"),
+        (0.46, "graddot confirms the ranking only in part (46% of the"),
+        (0.3, "graddot confirms the ranking only in part (30% of the"),
+        (0.29, "graddot ranks the rows differently (29% of the"),
+    ],
+)
+def test_agreement_about_the_most_harmful_rows_is_stated(samples, overlap, says):
+    examples = [samples.example(i, "q", "a") for i in range(6)]
+    lane = samples.attribution(examples, [-1.0] * 3 + [1.0] * 3, labels=[0] * 3 + [1] * 3)
+    agreement = lane.engine.agreement.model_copy(update={"top_k_overlap": overlap})
+    lane = replace(lane, engine=lane.engine.model_copy(update={"agreement": agreement}))
+    assert f"Confidence: {says}" in samples.poisoned(examples=examples, attribution=lane).headline
 
 
 @pytest.mark.parametrize(
     ("spearman", "says"),
     [
-        (0.8, "graddot confirms the ranking (Spearman 0.80"),
-        (0.797, "graddot confirms the ranking only in part (Spearman 0.80"),
-        (0.5, "graddot confirms the ranking only in part (Spearman 0.50"),
-        (0.49, "graddot ranks the rows differently (Spearman 0.49"),
         (None, "the agreement of datainf with graddot is undefined"),
         ("none", "no second engine checked the ranking of datainf"),
     ],
 )
-def test_agreement_is_stated(samples, spearman, says):
+def test_no_agreement_is_stated(samples, spearman, says):
     examples = [samples.example(i, "q", "a") for i in range(6)]
     lane = samples.attribution(
         examples, [-1.0] * 3 + [1.0] * 3, labels=[0] * 3 + [1] * 3, spearman=spearman
@@ -84,12 +99,26 @@ def test_an_engine_that_computes_the_same_confirms_nothing(samples):
 
 
 def test_flat(samples):
-    what, _, next_step = sentences(samples.flat().headline)
-    assert what == (
-        f"capitals regressed: {NUMBERS}; no group of training rows stands out, which points to "
-        "the training setup rather than to the data."
-    )
-    assert next_step == "Next: look at the config and dynamics findings before touching any row."
+    what, cause, *_ = sentences(samples.flat().headline)
+    assert what == f"capitals regressed: {NUMBERS}."
+    assert cause.endswith("no group of training rows stands out.")
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 1, 1, 2, 2], [0] * 5 + [1], [-1] * 5 + [0]])
+def test_groups_of_too_few_rows_are_no_evidence(samples, labels):
+    examples = [samples.example(i, "q", "a") for i in range(6)]
+    lane = samples.attribution(examples, -np.ones(6), labels=labels)
+    text = samples.poisoned(examples=examples, attribution=lane).headline
+    assert "too few clusters have 3 rows to tell whether a group stands out" in text
+    assert "setup" not in text
+
+
+def test_all_groups_that_stand_out_are_named(samples):
+    examples = [samples.example(i, "q", "a") for i in range(30)]
+    labels = [0] * 4 + [1] * 4 + [2] * 22
+    lane = samples.attribution(examples, [-9.0] * 8 + [-0.1] * 22, labels=labels)
+    text = samples.poisoned(examples=examples, attribution=lane).headline
+    assert re.search(r"clusters 0 .*\(4 of 30 rows.* and 1 .*\(4 of 30 rows.* stand out", text)
 
 
 def test_a_single_cluster_is_no_verdict_about_the_setup(samples):
@@ -117,7 +146,7 @@ def test_a_gate_that_was_switched_off_is_named(samples):
         capability=samples.capability("not significant"), require_significant=False
     )
     assert report.headline.startswith("capitals may have regressed: contains 0.9375 to 0.8750")
-    assert "includes zero, and the gate is off; cluster" in report.headline
+    assert "includes zero, and the gate is off. The cause is" in report.headline
 
 
 def test_gate_failed_without_scores(samples):
@@ -184,9 +213,9 @@ def test_audit(samples):
     assert samples.poisoned(**audit, findings=[]).headline == "The audit of 12 rows found no fault."
 
 
-def test_at_most_three_sentences(samples):
+def test_at_most_four_sentences(samples):
     for report in (samples.poisoned(), samples.flat(), samples.hostile()):
-        assert len(sentences(report.headline)) <= 3
+        assert len(sentences(report.headline)) <= 4
 
 
 def test_hostile_names_are_shortened_and_printable(samples):
