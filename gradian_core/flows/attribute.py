@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gradian_core.attribution.clusters import ClusterSummary, summarise
 from gradian_core.attribution.consensus import load_rules
@@ -39,6 +39,7 @@ from gradian_core.report.attribution import AgreementReport, EngineReport, Query
 from gradian_core.report.consensus_finding import consensus_finding as say_consensus
 from gradian_core.report.join import overlaps
 from gradian_core.report.model import Provenance, Report
+from gradian_core.report.repeats import duplicate_rows, eval_items_in_training
 from gradian_core.report.uptake import UptakeReport, uptake_findings
 
 __all__ = ["attribute"]
@@ -130,6 +131,7 @@ def attribute(
         findings=[
             *_findings(session, measured, encoded, queries, [row.id for row in skipped]),
             *_uptake_findings(session, measured, planner.uptake),
+            *_repeats(session, encoded, audited),
             *_engine_findings(tools, main, check, agreed),
             *_cluster_findings(clusters, measured),
             *_given(say_consensus(vote.report, measured)),
@@ -212,6 +214,15 @@ def _findings(
         ),
         say.not_attributed_parameters(session.saved_modules),
     )
+
+
+def _repeats(session: Session, encoded: Encoded, audited: Sequence[Finding]) -> Iterator[Finding]:
+    """Say what the audit says too, where it has not been said."""
+    said = {finding.id for finding in audited}
+    if "data.duplicates" not in said:
+        yield from _given(duplicate_rows(encoded.tokens.ids))
+    if session.eval_dataset is not None and "data.train_eval_contamination" not in said:
+        yield from _given(eval_items_in_training(session.eval_dataset, session.dataset))
 
 
 def _query_report(
