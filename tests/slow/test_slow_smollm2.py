@@ -1,6 +1,5 @@
 """A real instruct model: wrong capitals are planted in a fine-tune, and the defaults look for them.
 
-What holds is asserted; what does not is marked as an expected failure, with what was measured.
 The script experiments/smollm2_planted.py measures more variants.
 """
 
@@ -69,7 +68,8 @@ def test_every_row_has_a_finite_score(outcome):
     scores = outcome.declared.scores.score
     assert len(scores) == len(outcome.data.train)
     assert np.isfinite(scores).all()
-    assert (scores != 0.0).all()
+    # a row that harms no item has no harm to add up, but a net effect
+    assert (outcome.declared.scores.net != 0.0).all()
 
 
 def test_planted_rows_rank_as_the_most_harmful(outcome):
@@ -92,21 +92,11 @@ def test_a_discovered_cluster_holds_the_harm(outcome):
     assert cluster.share_of_negative >= 0.8
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="Clusters are made from text alone, so right capitals in the same words lie in the "
-    "same cluster, and what they do for the capability outweighs the harm of the wrong ones.",
-)
 def test_the_discovered_cluster_is_put_first(outcome):
     place, _, _ = holder(outcome, outcome.discovered)
     assert place == 0
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="With references that are bare names the contrast is one of form (a name against the "
-    "sentence that the model says) more than one of fact.",
-)
 def test_references_in_another_form_than_the_answers(outcome, experiment):
     assert outcome.ranking(experiment.OTHER_REFERENCE).auc >= 0.9
 
