@@ -77,6 +77,14 @@ def test_it_wins_over_the_trainers_files(tmp_path, put, read):
     assert run.training.version == "0.24.0"
 
 
+@pytest.mark.parametrize("place", [".", "adapter"])
+def test_the_weights_are_found_where_they_lie(tmp_path, read, place):
+    write_gradian_run(tmp_path / "gradian_run.json", RUN)
+    (tmp_path / place).mkdir(exist_ok=True)
+    (tmp_path / place / "adapter_model.safetensors").write_bytes(b"")
+    assert read(tmp_path).adapter.path == tmp_path / place
+
+
 def test_a_full_fine_tune(tmp_path, read):
     write_gradian_run(tmp_path / "gradian_run.json", RUN.model_copy(update={"adapter": None}))
     assert "not_a_lora_run" in read(tmp_path).refusals

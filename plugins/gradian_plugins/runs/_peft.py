@@ -11,7 +11,14 @@ from gradian_core.runs.artifact import AdapterInfo, Basis, Value
 from ._fields import fitting_version
 from ._files import Remarks, integer, json_object, number
 
-__all__ = ["CONFIG", "adapter_versions", "described_adapter", "is_peft", "read_peft"]
+__all__ = [
+    "CONFIG",
+    "adapter_versions",
+    "described_adapter",
+    "has_weights",
+    "is_peft",
+    "read_peft",
+]
 
 CONFIG = "adapter_config.json"
 _MOST_BYTES = 4 << 20
@@ -24,6 +31,11 @@ def is_peft(raw: Mapping[str, Any]) -> bool:
     PEFT before 0.3 and torchtune write no more than a few of its keys.
     """
     return "peft_type" in raw
+
+
+def has_weights(folder: Path) -> bool:
+    """Return whether a folder holds an adapter's weights."""
+    return any((folder / name).is_file() for name in _WEIGHTS)
 
 
 def read_peft(path: Path, remarks: Remarks) -> AdapterInfo | None:

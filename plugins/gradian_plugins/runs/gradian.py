@@ -17,7 +17,7 @@ from gradian_core.runs.settings import SETTINGS
 
 from ._arguments import argument_values, stage_of
 from ._files import Remarks, head
-from ._peft import described_adapter
+from ._peft import described_adapter, has_weights
 from ._places import Places
 
 __all__ = ["GradianRunReader"]
@@ -102,4 +102,7 @@ def _adapter(run: GradianRun, file: Path) -> AdapterInfo | None:
     if run.adapter is None:
         return None
     base = run.adapter.get("base_model_name_or_path") or run.base_model
-    return described_adapter(file.parent, run.adapter, f"{file.name} (adapter)", base, "ran")
+    # gradian train writes the adapter beside the record, other trainers into the same folder
+    places = (file.parent, file.parent / "adapter")
+    folder = next((place for place in places if has_weights(place)), file.parent)
+    return described_adapter(folder, run.adapter, f"{file.name} (adapter)", base, "ran")
