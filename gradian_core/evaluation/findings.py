@@ -55,7 +55,8 @@ def _gate(result: CapabilityResult) -> Iterator[Finding]:
         )
     yield Finding(
         id="attribution.gate_failed",
-        severity=Severity.HIGH,
+        # that a sound fine-tune lost nothing is no alarm
+        severity=Severity.HIGH if result.delta < 0.0 else Severity.LOW,
         title=f"{result.name}: too little evidence to tell a change from noise"
         if result.verdict == UNDECIDABLE
         else f"{result.name}: no change that can be told from noise",
@@ -169,7 +170,7 @@ def _nothing_regressed(result: CapabilityResult) -> Iterator[Finding]:
     n = len(result.items)
     yield Finding(
         id="attribution.no_item_regressed",
-        severity=Severity.MEDIUM,
+        severity=Severity.LOW,
         title=f"{result.name}: none of {n} eval items got worse",
         detail="With no lost item to ask about, the query averages over all of them.",
         fix="Add eval items that the base model gets right and the tuned model gets wrong.",

@@ -132,7 +132,9 @@ def attribute(
             *_findings(session, measured, encoded, queries, [row.id for row in skipped]),
             *_uptake_findings(session, measured, planner.uptake),
             *_repeats(session, encoded, audited),
-            *_engine_findings(tools, main, check, agreed),
+            *_engine_findings(
+                tools, main, check, agreed, lost=measured is None or bool(measured.flipped)
+            ),
             *_cluster_findings(clusters, measured),
             *_given(say_consensus(vote.report, measured)),
             *audited,
@@ -255,13 +257,19 @@ def _uptake_findings(
 
 
 def _engine_findings(
-    tools: Tools, main: EngineRun, check: EngineRun | None, agreed: AgreementReport | None
+    tools: Tools,
+    main: EngineRun,
+    check: EngineRun | None,
+    agreed: AgreementReport | None,
+    *,
+    lost: bool,
 ) -> Iterator[Finding]:
     runs = [run for run in (main, check) if run is not None]
     yield from say.engine_caveats((run.name, said) for run in runs for said in run.scores.caveats)
     yield from _given(say.ignored_settings(main.name, *tools.ignored))
     yield from _given(say.uncalibrated_scale(main.net, int(main.scores.scored.sum())))
-    if agreed is not None:
+    # where nothing was lost there is nothing to agree on
+    if agreed is not None and lost:
         yield from _given(say.engine_disagreement(main.name, agreed))
 
 
