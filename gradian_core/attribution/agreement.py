@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Agreement", "agreement", "average_ranks", "membership"]
+__all__ = ["Agreement", "agreement", "average_ranks", "membership", "paired_ranks"]
 
 SAME_DIRECTION = 1e-6
 """Relative distance from a multiple below which two score vectors are one."""
@@ -102,6 +102,25 @@ def average_ranks(values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     last = np.cumsum(size)
     ranks: NDArray[np.float64] = (last - (size - 1) / 2)[group]
     return ranks
+
+
+def paired_ranks(
+    a: NDArray[np.floating[Any]], b: NDArray[np.floating[Any]], most: int = 200
+) -> list[tuple[int, int]]:
+    """Ranks of some rows in two rankings, for a picture: evenly spaced in the first of them.
+
+    Parameters
+    ----------
+    a, b
+        ``(n,)`` scores of the same rows; the lowest has rank 1. Ties in the order of the file.
+    most
+        Rows that are wanted at most.
+    """
+    order = np.argsort(a, kind="stable")
+    rank = np.empty(len(b), dtype=np.int64)
+    rank[np.argsort(b, kind="stable")] = np.arange(1, len(b) + 1)
+    chosen = np.unique(np.linspace(0, len(a) - 1, min(most, len(a))).round().astype(np.int64))
+    return [(int(i) + 1, int(rank[order[i]])) for i in chosen]
 
 
 def _spearman(a: NDArray[np.floating[Any]], b: NDArray[np.floating[Any]]) -> float | None:

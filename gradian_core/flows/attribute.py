@@ -162,6 +162,7 @@ def attribute(
             *(audit.report.notes if audit is not None else ()),
         ],
         provenance=_provenance(points, tools),
+        training_log=None if audit is None else audit.report.training_log,
         audited=audit is not None,
         require_significant=config.evaluation.require_significant,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gradian_core.attribution.agreement import agreement
+from gradian_core.attribution.agreement import agreement, paired_ranks
 from gradian_core.errors import GradianError
 from gradian_core.flows.points import Points
 from gradian_core.flows.score import EngineRun, run_engine
@@ -85,4 +85,5 @@ def compared_with(main: EngineRun, other: EngineRun) -> AgreementReport:
     """Compare two engines' rankings."""
     # rows without a gradient would agree on their score of 0
     scored = main.scores.scored
-    return AgreementReport.of(other.name, agreement(main.total[scored], other.total[scored]))
+    ours, theirs = main.total[scored], other.total[scored]
+    return AgreementReport.of(other.name, agreement(ours, theirs), paired_ranks(ours, theirs))

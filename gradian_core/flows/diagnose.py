@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from gradian_core.audit.gather import Facts, Inputs, Missing
 from gradian_core.audit.headline import audit_headline
 from gradian_core.audit.run import Answer, AuditResult, run_checks
@@ -20,6 +22,7 @@ from gradian_core.plugins.registry import Registry, load_registry
 from gradian_core.progress import Progress
 from gradian_core.report.assemble import assemble
 from gradian_core.report.model import NotDone, Provenance, Report
+from gradian_core.report.training_log import TrainingLogReport, series
 from gradian_core.runs.resolve import read_run
 from gradian_core.text import excerpt
 
@@ -105,6 +108,7 @@ def examine(
         not_done=_not_done(result),
         notes=[*facts.notes, *registry.notes, *_lost_plugins(registry)],
         provenance=_provenance(facts, registry, names),
+        training_log=_training_log(facts),
     )
     headline = audit_headline(result, n_examples)
     return Diagnosis(
@@ -156,6 +160,25 @@ def _refusals(facts: Facts, registry: Registry) -> Iterator[Finding]:
                 title=f"The run {facts.run.path.name} cannot be judged as it is",
                 detail=reason,
             )
+
+
+def _training_log(facts: Facts) -> TrainingLogReport | None:
+    log = facts.log
+    if isinstance(log, Missing):
+        return None
+    never = np.zeros(len(log.step), dtype=np.bool_)
+    found = (
+        series("loss", log.step, log.loss, log.loss_bad),
+        series("eval_loss", log.eval_step, log.eval_loss, log.eval_bad),
+        series("learning_rate", log.step, log.learning_rate, never),
+        series("grad_norm", log.step, log.grad_norm, log.grad_bad),
+    )
+    return TrainingLogReport(
+        steps=log.global_step,
+        planned=log.max_steps,
+        epochs=log.epochs_done,
+        series=tuple(one for one in found if one is not None),
+    )
 
 
 def _lost_plugins(registry: Registry) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,14 +28,17 @@ from gradian_core.report.capability import CapabilityReport
 from gradian_core.report.consensus import ConsensusReport
 from gradian_core.report.headline import headline
 from gradian_core.report.model import FindingReport, NotDone, Provenance, Report
+from gradian_core.report.rows import chosen_rows
 from gradian_core.report.scores import ScoreTable
 from gradian_core.report.story import Story
+from gradian_core.report.training_log import TrainingLogReport
 from gradian_core.report.verdict import verdict
 from gradian_core.text import excerpt
 
 __all__ = ["Attribution", "assemble"]
 
 _EXCERPT = 160
+_NAMED_EACH = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,6 +82,7 @@ def assemble(
     not_done: Sequence[NotDone] = (),
     notes: Sequence[str] = (),
     provenance: Provenance | None = None,
+    training_log: TrainingLogReport | None = None,
     require_significant: bool = True,
     audited: bool = False,
     top: int = 10,
@@ -101,6 +105,8 @@ def assemble(
         What the stages guessed or degraded, as sentences.
     provenance
         Manifests. They must not name the clock, the machine or absolute paths.
+    training_log
+        What the trainer logged, None without a log.
     require_significant
         False: diagnose a loss inside the noise, too, and say so.
     audited
@@ -143,6 +149,8 @@ def assemble(
         clustering=None if attribution is None else _clustering(attribution.assignment),
         clusters=clusters,
         top_examples=TopExamples() if table is None else _top_examples(examples, table, top),
+        rows=chosen_rows(examples, table, _named(told)),
+        training_log=training_log,
         findings=told,
         skipped_rows=() if attribution is None else _skipped(examples, attribution.skipped),
         not_done=tuple(not_done),
@@ -150,6 +158,12 @@ def assemble(
         provenance=provenance or Provenance(),
     )
     return report if table is None else report.with_scores(table)
+
+
+def _named(findings: Sequence[FindingReport]) -> Iterator[str]:
+    # a few of each: one finding with thousands of rows must not push out all others
+    for finding in findings:
+        yield from finding.example_ids[:_NAMED_EACH]
 
 
 def _clustering(assignment: ClusterAssignment) -> ClusteringReport:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import Field
 
 from gradian_core.attribution.agreement import Agreement
@@ -60,10 +62,28 @@ class AgreementReport(Part):
     """The overlap that two unrelated rankings would have on average."""
     independent: bool = True
     """False where both engines computed the same thing, so that agreeing is no evidence."""
+    ranks: tuple[int, ...] = ()
+    """Ranks of some rows by the reported engine, 1 the most harmful: 200 at most, evenly spaced."""
+    other_ranks: tuple[int, ...] = ()
+    """Ranks of the same rows by the second engine."""
+    n_ranked: int = 0
+    """Number of rows that were ranked."""
 
     @classmethod
-    def of(cls, engine: str, agreement: Agreement) -> AgreementReport:
-        """Take it over from the comparison with the second engine."""
+    def of(
+        cls, engine: str, agreement: Agreement, ranks: Sequence[tuple[int, int]] = ()
+    ) -> AgreementReport:
+        """Take it over from the comparison with the second engine.
+
+        Parameters
+        ----------
+        engine
+            The second engine.
+        agreement
+            The comparison.
+        ranks
+            Ranks of some rows by both.
+        """
         return cls(
             engine=engine,
             spearman=agreement.spearman,
@@ -71,6 +91,9 @@ class AgreementReport(Part):
             top_k_overlap=agreement.overlap,
             top_k_chance=agreement.chance,
             independent=agreement.independent,
+            ranks=tuple(rank for rank, _ in ranks),
+            other_ranks=tuple(rank for _, rank in ranks),
+            n_ranked=agreement.n,
         )
 
 

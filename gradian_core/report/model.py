@@ -26,7 +26,9 @@ from gradian_core.report.attribution import (
 from gradian_core.report.base import JsonObject, Part, Text
 from gradian_core.report.capability import CapabilityReport
 from gradian_core.report.consensus import ConsensusReport
+from gradian_core.report.rows import RowsReport
 from gradian_core.report.scores import ScoreTable
+from gradian_core.report.training_log import TrainingLogReport
 from gradian_core.report.verdict_report import VerdictReport
 
 __all__ = ["SCHEMA_VERSION", "FindingReport", "NotDone", "Provenance", "Report", "ScoresFile"]
@@ -124,6 +126,10 @@ class Report(Part):
     """Groups of examples, the lowest sum of scores first."""
     top_examples: TopExamples = TopExamples()
     """The most harmful and the most helpful examples."""
+    rows: RowsReport = RowsReport()
+    """Rows to be read one by one, shortened: 300 at most."""
+    training_log: TrainingLogReport | None = None
+    """What the trainer logged, at most 200 values of each quantity; null without a log."""
     findings: tuple[FindingReport, ...] = ()
     """What checks and stages found, worst first."""
     skipped_rows: tuple[SkippedRow, ...] = ()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from gradian_core.attribution.agreement import agreement
+from gradian_core.attribution.agreement import agreement, paired_ranks
 
 # Few distinct values, so that there are ties.
 PAIRS = st.lists(st.tuples(st.integers(-4, 4), st.integers(-4, 4)), min_size=3, max_size=40)
@@ -94,3 +94,15 @@ def test_unrelated_rankings_overlap_by_chance():
 def test_nonsense_is_refused(a, b, k):
     with pytest.raises(ValueError, match=r"rankings|finite|between"):
         agreement(a, b, k)
+
+
+@given(PAIRS)
+def test_paired_ranks_are_those_of_the_two_rankings(pairs):
+    a, b = np.array(pairs, dtype=np.float64).T
+    found = paired_ranks(a, b, most=7)
+    assert len(found) == min(7, len(a))
+    order_a, order_b = np.argsort(a, kind="stable"), np.argsort(b, kind="stable")
+    for ours, theirs in found:
+        assert order_a[ours - 1] == order_b[theirs - 1]
+    assert found[0][0] == 1
+    assert found[-1][0] == len(a)

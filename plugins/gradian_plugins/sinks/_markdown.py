@@ -26,6 +26,9 @@ _TITLE = 200
 _PROSE = 1000
 _HEADLINE = 4000
 
+_PICTURE = {"ranks", "other_ranks", "n_ranked"}
+"""What of an agreement serves only to draw it."""
+
 # what would open a list or a heading at the start of a line
 _BLOCK_START = re.compile(r"^(\d{0,9})([#+=.)-])")
 
@@ -257,7 +260,9 @@ def _provenance(report: Report) -> Iterator[str]:
         # what is said instead has a table of its own
         facts["query"] = report.query.model_dump(mode="json", exclude={"uptake": {"phrases"}})
     if report.engine is not None:
-        facts["engine"] = report.engine.model_dump(mode="json")
+        facts["engine"] = report.engine.model_dump(
+            mode="json", exclude={"agreement": _PICTURE, "compared": {"__all__": _PICTURE}}
+        )
     if report.clustering is not None:
         facts["clustering"] = {"method": report.clustering.method}
     facts["index"] = report.provenance.index
