@@ -49,11 +49,16 @@ class _Point:
         yield self.block, self.queries
 
 
+def _unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+    return vector / max(float(np.linalg.norm(vector)), 1e-300)
+
+
 class MemoryTask:
     """Implements :class:`gradian_core.protocols.AttributionTask` on pairs of prompt and answer.
 
-    Gradients are counts of letters: rows that share text have gradients that agree, at every
-    point alike. There is no model.
+    Gradients are counts of letters, scaled to length 1: rows that share text have gradients that
+    agree, at every point alike, and none agrees with a query more than its own copy. There is no
+    model.
 
     Parameters
     ----------
@@ -127,8 +132,8 @@ class MemoryTask:
         checkpoint: Checkpoint | None = None,  # noqa: ARG002
     ) -> _Point:
         """Return the same gradients at every point."""
-        rows = np.array([_letters(pair) for pair in self._rows])
-        queries = np.array([_letters(pair) for pair in self._items])
+        rows = np.array([_unit(_letters(pair)) for pair in self._rows])
+        queries = np.array([_unit(_letters(pair)) for pair in self._items])
         return _Point(block=MemoryBlock(rows, piece=3), queries=queries)
 
     def fresh_model(self) -> LoadedModel:

@@ -130,7 +130,7 @@ def test_selection_reaches_the_checks(train):
     [
         ({}, {}, "nothing to diagnose"),
         ({"eval_dataset": "x.jsonl"}, {}, "nothing to diagnose"),
-        ({"dataset": "x.jsonl"}, {"max_seq_length": 0}, "at least 1"),
+        ({"dataset": "x.jsonl"}, {"max_seq_length": 0}, "from 1 to"),
         ({"dataset": "x.jsonl"}, {"select": ["nothing"]}, "matches no check"),
     ],
 )

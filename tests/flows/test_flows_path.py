@@ -18,7 +18,12 @@ from gradian_core.flows.tools import resolve_tools
 from gradian_core.model.load import load_model
 from gradian_core.progress import NoProgress
 
-ENGINE = {"name": "path", "cross_check": None, "options": {"path": {"alphas": [0.25, 0.75]}}}
+ENGINE = {
+    "name": "path",
+    "cross_check": None,
+    "consensus": False,
+    "options": {"path": {"alphas": [0.25, 0.75]}},
+}
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +148,7 @@ def test_path_is_its_formula_over_a_loop(setting):
     expected = np.zeros(len(task.examples))
     expected[setting.points.order] = total.mean(axis=0)
     np.testing.assert_allclose(
-        report.scores.score, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max()
+        report.scores.net, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max()
     )
     assert report.provenance.index["inputs"]["adapter_scale"] == 0.25
     assert len(report.provenance.result["more_indexes"]) == 1

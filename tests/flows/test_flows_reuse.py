@@ -33,7 +33,9 @@ def few(tiny, make_config, write, tmp_path_factory):
     data = write(tmp_path_factory.mktemp("few") / "rows.jsonl", tiny.rows[::6])
 
     def config(cache, **changes):
-        return make_config(cache, dataset=str(data), eval_dataset=None, **changes)
+        # an engine that looks at one point, so that there is one index
+        engine = {"name": "datainf"}
+        return make_config(cache, dataset=str(data), eval_dataset=None, engine=engine, **changes)
 
     return config
 

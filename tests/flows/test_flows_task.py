@@ -94,8 +94,8 @@ def points(warm):
 
 @pytest.mark.usefixtures("installed")
 def test_a_text_engine_takes_no_gradient(make_config, tmp_path, built, tiny, warm):
-    engine = {"name": "lengths", "cross_check": None}
-    report = attribute(make_config(tmp_path, engine=engine))
+    engine = {"name": "lengths", "cross_check": None, "consensus": False}
+    report = attribute(make_config(tmp_path, engine=engine, evaluation={"aggregation": "mean"}))
     assert built(tmp_path)["index"] == built(tmp_path)["queries"] == set()
     wanted = [-float(len(f"{row['prompt']}\n{row['completion']}")) for row in tiny.rows]
     assert report.scores.score.tolist() == wanted
