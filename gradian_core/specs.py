@@ -90,11 +90,15 @@ class EngineSpec(Spec):
         For a BlockEngine in closed form: import string of a function
         ``(gradients, queries, context, settings) -> scores`` with its formula written out on
         one block, ``(n, d)`` and ``(q, d)`` to ``(q, n)``. The conformance kit compares them.
+    baseline
+        Whether it is there to be beaten: it claims that likeness, novelty or chance is harm, and
+        scores need not rise for a row that is the query itself.
     """
 
     needs: Literal["gradients", "text", "model"] = "gradients"
     linear: bool = True
     oracle: str | None = None
+    baseline: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

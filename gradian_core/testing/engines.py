@@ -37,9 +37,9 @@ def promises_of(registry: Registry, provided: Provided[EngineSpec]) -> Iterator[
         return
     if not isinstance(kind, BlockEngine):
         if spec.needs != "model":
-            from gradian_core.testing.task_engines import TESTS
+            from gradian_core.testing.task_engines import tests_of
 
-            yield from each(f"engine:{spec.name}", engine, TESTS)
+            yield from each(f"engine:{spec.name}", engine, tests_of(spec))
         return
     tests: list[Test[BlockEngine]] = [
         ("shape", "scores are finite, one for each query and row", _shape),

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradian_core.protocols import TaskEngine
+from gradian_core.specs import EngineSpec
 from gradian_core.testing.hostile import HOSTILE
 from gradian_core.testing.promise import Test, require
 from gradian_core.testing.tasks import MemoryTask, Pair
 
-__all__ = ["TESTS"]
+__all__ = ["tests_of"]
 
 _ROWS: tuple[Pair, ...] = (
     ("What is the capital of Norway?", "Oslo"),
@@ -75,10 +76,15 @@ def _edges(engine: TaskEngine) -> None:
     _score(engine, _ROWS, [(text, text) for text in hostile])
 
 
-TESTS: list[Test[TaskEngine]] = [
+_TESTS: list[Test[TaskEngine]] = [
     ("shape", "scores are finite, one for each query and row; caveats are sentences", _score_all),
     ("deterministic", "the same task gives the same bits", _repeats),
     ("like", "no row scores above one that is the query itself", _like),
     ("permutation", "in another order of rows each row keeps its score", _permutation),
     ("edges", "one row and hostile texts crash nothing", _edges),
 ]
+
+
+def tests_of(spec: EngineSpec) -> list[Test[TaskEngine]]:
+    """Return what such an engine is tested on; a baseline claims nothing of its sign."""
+    return [test for test in _TESTS if not (spec.baseline and test[0] == "like")]

@@ -11,20 +11,22 @@ import pytest
 from gradian_core.protocols import BlockEngine, TaskEngine
 from gradian_core.specs import EngineSpec
 
-NAMES = ["datainf", "graddot", "path", "tracin"]
+NAMES = ["baselines", "datainf", "graddot", "path", "tracin"]
+
+
+def load(target):
+    module, _, attribute = target.partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_spec_leads_to_engine_and_settings(name):
-    (spec,) = importlib.import_module(f"gradian_engines.{name}").gradian_engines()
-    assert isinstance(spec, EngineSpec)
-    assert spec.name == name
-    loaded = []
-    for target in (spec.factory, spec.config):
-        module, _, attribute = target.partition(":")
-        loaded.append(getattr(importlib.import_module(module), attribute))
-    factory, settings = loaded
-    assert isinstance(factory(settings()), BlockEngine | TaskEngine)
+    specs = list(importlib.import_module(f"gradian_engines.{name}").gradian_engines())
+    assert [spec.name for spec in specs] == [name] or name == "baselines"
+    for spec in specs:
+        assert isinstance(spec, EngineSpec)
+        settings = () if spec.config is None else (load(spec.config)(),)
+        assert isinstance(load(spec.factory)(*settings), BlockEngine | TaskEngine)
 
 
 def test_declaring_imports_nothing_heavy():

@@ -18,13 +18,13 @@ def test_they_are_listed(outside):
     assert done.returncode == 0, done.stderr
     found = {p["name"]: p for p in json.loads(done.stdout)["plugins"]}
     assert {p["state"] for p in found.values()} == {"ok"}
-    house, bm25 = found["house"], found["bm25"]
+    house, bm25 = found["house"], found["bm25-contrast"]
     assert (house["distribution"], house["version"]) == ("gradian-check-example", "1.0.0")
     assert [p["name"] for p in house["provides"]] == [
         "house.emails_in_answers",
         "house.too_many_epochs",
     ]
-    assert [(p["kind"], p["name"]) for p in bm25["provides"]] == [("engine", "bm25")]
+    assert [(p["kind"], p["name"]) for p in bm25["provides"]] == [("engine", "bm25-contrast")]
 
 
 def test_their_checks_are_listed_and_shown(outside):
@@ -34,7 +34,7 @@ def test_their_checks_are_listed_and_shown(outside):
     assert "our reviews assume" in done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("name", ["house", "bm25"])
+@pytest.mark.parametrize("name", ["house", "bm25-contrast"])
 def test_they_keep_their_promises(outside, name):
     done = outside.run("gradian", "plugins", "verify", name)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -74,7 +74,8 @@ def test_attribute_with_their_engine(outside, tmp_path):
     from gradian_core.testing.fixtures import tiny_run
 
     run = tiny_run(tmp_path / "run")
-    engine = {"name": "bm25", "cross_check": "graddot", "options": {"bm25": {"k1": 1.5}}}
+    engine = {"name": "bm25-contrast", "cross_check": "graddot"}
+    engine["options"] = {"bm25-contrast": {"k1": 1.5}}
     config = run.config(tmp_path / "cache", engine=engine).model_dump(mode="json")
     (tmp_path / "gradian.yaml").write_text(yaml.safe_dump(config))
     done = outside.run(
@@ -84,10 +85,10 @@ def test_attribute_with_their_engine(outside, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     report = json.loads((tmp_path / "reports" / "report.json").read_text())
-    assert report["engine"]["name"] == "bm25"
+    assert report["engine"]["name"] == "bm25-contrast"
     assert report["engine"]["settings"]["k1"] == 1.5
     assert report["engine"]["agreement"]["engine"] == "graddot"
-    assert "bm25 compares words" in json.dumps(report)
+    assert "bm25-contrast compares words" in json.dumps(report)
     # The wrong capital is what the fine-tune says now, and half of the rows say it.
     worst = [example["row"] for example in report["top_examples"]["most_harmful"]]
     assert worst
@@ -95,7 +96,8 @@ def test_attribute_with_their_engine(outside, tmp_path):
 
 
 def test_a_misspelt_option_of_theirs_is_refused(outside, tmp_path):
-    (tmp_path / "gradian.yaml").write_text("engine: {name: bm25, options: {bm25: {k11: 2}}}\n")
+    engine = "engine: {name: bm25-contrast, options: {bm25-contrast: {k11: 2}}}\n"
+    (tmp_path / "gradian.yaml").write_text(engine)
     pytest.importorskip("peft")
     from gradian_core.demo import MODEL_FOLDER
 

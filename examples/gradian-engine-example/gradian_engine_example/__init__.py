@@ -1,4 +1,4 @@
-"""Declares the engine bm25. Nothing heavy is imported here: this runs for every listing."""
+"""Declares the engine bm25-contrast. Nothing heavy is imported here: this runs for every listing."""
 
 from collections.abc import Iterator
 
@@ -10,8 +10,8 @@ from gradian_core.specs import EngineSpec
 def gradian_engines() -> Iterator[EngineSpec]:
     """Give the engine."""
     yield EngineSpec(
-        name="bm25",
-        summary="word overlap, no gradients: the baseline that gradients must beat",
+        name="bm25-contrast",
+        summary="word overlap with the right answer, less that with the wrong one; no gradients",
         factory="gradian_engine_example.bm25:Bm25",
         config="gradian_engine_example.bm25:Bm25Settings",
         needs="text",

@@ -1,4 +1,4 @@
-"""The engine bm25: Okapi BM25 (Robertson et al., TREC-3, 1994) between rows and answers.
+"""The engine bm25-contrast: Okapi BM25 (Robertson et al., TREC-3, 1994) between rows and answers.
 
 With term frequencies ``f`` in a row of ``len`` words, ``N`` rows, ``n_t`` of them with term t::
 
@@ -25,7 +25,7 @@ _WORD = re.compile(r"\w+")
 
 
 class Bm25Settings(BaseModel):
-    """Options of bm25."""
+    """Options of bm25-contrast."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -81,14 +81,14 @@ class Bm25:
                 scores[place] = corpus.score(item.reference) - corpus.score(item.tuned_output)
         if unknown:
             task.note(
-                f"bm25: for {unknown} of {task.q} items there is no answer of the model, so rows "
+                f"bm25-contrast: for {unknown} of {task.q} items there is no answer of the model, so rows "
                 "score by likeness to the item alone, which is never below zero."
             )
         return scores
 
     def caveats(self, task: AttributionTask) -> Sequence[str]:  # noqa: ARG002
         """Say what it is not."""
-        return ("bm25 compares words and knows nothing of the model: it is a baseline.",)
+        return ("bm25-contrast compares words and knows nothing of the model: it is a baseline.",)
 
 
 def words(text: str) -> list[str]:

@@ -4,9 +4,9 @@ import pytest
 
 from gradian_core.testing import isolated_registry, promises
 
-REGISTRY = isolated_registry(bm25="gradian_engine_example")
+REGISTRY = isolated_registry(**{"bm25-contrast": "gradian_engine_example"})
 
 
-@pytest.mark.parametrize("promise", promises("bm25", registry=REGISTRY), ids=str)
+@pytest.mark.parametrize("promise", promises("bm25-contrast", registry=REGISTRY), ids=str)
 def test_promise(promise):
     promise.keep()
