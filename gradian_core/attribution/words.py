@@ -27,7 +27,8 @@ def words(text: str) -> list[str]:
     """Return the words of a text, with case, accents and punctuation folded away."""
     if text.isascii():
         return _WORD.findall(text.lower())
-    bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", text.casefold()))
+    # what is decomposed may be a capital letter that its whole was not ("ⱽ")
+    bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", text.casefold()).casefold())
     return _WORD.findall(unicodedata.normalize("NFC", bare))
 
 

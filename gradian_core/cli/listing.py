@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from gradian_core.cli.table import aligned
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["as_json", "as_text"]
 
+_REASON = 40
+"""Characters of a reason in a table; 'plugins show' and --json have the rest."""
 _NAMES_WIDTH = 80
 """Longer lists of names would push all columns after them off every screen; -v has them."""
 
@@ -68,7 +71,13 @@ def _row(record: PluginRecord) -> tuple[str, ...]:
         kinds = Counter(kind for kind, _ in record.provides)
         provides = ", ".join(f"{n} {kind}{'s' * (n > 1)}" for kind, n in kinds.items())
     origin = f"{record.distribution} {record.version}"
-    return (record.state, record.name, provides or "-", origin, record.reason)
+    return (
+        record.state,
+        record.name,
+        provides or "-",
+        origin,
+        shorten(record.reason, _REASON, placeholder=" ..."),
+    )
 
 
 def _details(registry: Registry) -> list[tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""What core never imports, even through what it imports: trainers that patch models as they come."""
+"""What core never imports, however indirectly: packages that patch models as they come."""
 
 from __future__ import annotations
 

@@ -8,7 +8,8 @@ from gradian_core.testing import promises
 BUILT_IN = [
     promise
     for record in load_registry().plugins
-    if record.distribution == "gradian-ml" and record.state == "ok"
+    # a reason beside "ok" says which packages are missing here
+    if record.distribution == "gradian-ml" and record.state == "ok" and not record.reason
     for promise in promises(record.name)
 ]
 
