@@ -49,7 +49,7 @@ class _Point:
         yield self.block, self.queries
 
 
-def _unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+def _unit(vector: Array) -> Array:
     return vector / max(float(np.linalg.norm(vector)), 1e-300)
 
 
