@@ -152,3 +152,29 @@ def test_its_metric_judges(package):
     assert metric.score("four", "4") == 0.0
     with pytest.raises(ValueError, match="four"):
         metric.score("4", "four")
+
+
+def test_it_keeps_the_promises_as_its_own_tests_would_ask(package, docs):
+    code = next(b.text for b in docs("plugins").blocks if "isolated_registry(house=" in b.text)
+    scope = {}
+    exec(compile(code, "plugins.md", "exec"), scope)
+    kept = scope["promises"]("house", registry=scope["REGISTRY"])
+    assert len(kept) > 10
+    for promise in kept:
+        scope["test_promise"](promise)
+
+
+def test_it_can_be_left_out(package, docs, monkeypatch, capsys):
+    from gradian_core.cli.app import main
+
+    command = next(b.text for b in docs("plugins").blocks if "GRADIAN_BLOCK=" in b.text)
+    setting, *words = command.split()
+    assert words[0] == "gradian"
+    monkeypatch.setenv(*setting.split("="))
+    assert main(words[1:]) == 0
+    assert "blocked" in capsys.readouterr().out
+    text = next(b.text for b in docs("plugins").blocks if "block: [gradian-house]" in b.text)
+    config = Config.model_validate(yaml.safe_load(text))
+    monkeypatch.delenv("GRADIAN_BLOCK")
+    (plugin,) = load_registry(config.plugins.block).plugins
+    assert plugin.state is State.BLOCKED
