@@ -1,4 +1,4 @@
-"""Declares the engine bm25-contrast. Nothing heavy is imported here: this runs for every listing."""
+"""Declares the engine bm25-contrast; nothing heavy is imported, as this runs for every listing."""
 
 from collections.abc import Iterator
 

@@ -81,8 +81,8 @@ class Bm25:
                 scores[place] = corpus.score(item.reference) - corpus.score(item.tuned_output)
         if unknown:
             task.note(
-                f"bm25-contrast: for {unknown} of {task.q} items there is no answer of the model, so rows "
-                "score by likeness to the item alone, which is never below zero."
+                f"bm25-contrast: for {unknown} of {task.q} items there is no answer of the model, "
+                "so rows score by likeness to the item alone, which is never below zero."
             )
         return scores
 
